@@ -38,12 +38,31 @@ static bool cell_sane(const double *values, size_t n)
 	cell_sane((const double[]){__VA_ARGS__},                                                   \
 		  sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
 
+static bool factor_sane(double factor)
+{
+	return factor >= RULES_CORRECTION_MIN && factor <= RULES_CORRECTION_MAX;
+}
+
+/* Returns whether the factors are in range and their nodes ascend. */
+static bool corrections_sane(const struct rules_request *r)
+{
+	const struct rules_correction *c = r->corrections;
+
+	if ((r->correction != 0 && !factor_sane(r->correction)) ||
+	    (r->ncorrections > 0 && c == NULL))
+		return false;
+	for (size_t i = 0; i < r->ncorrections; i++)
+		if (!factor_sane(c[i].factor) || (i > 0 && c[i].node <= c[i - 1].node))
+			return false;
+	return true;
+}
+
 int rules_request_check(const struct rules_request *r)
 {
 	if (!SANE(r->cpu_ms, r->io_per_ms, r->request_kb, r->reaccess, r->memory_mb,
-		  r->faults_per_ms, r->initial_mb, r->written_mb))
+		  r->faults_per_ms, r->initial_mb, r->written_mb, r->implicit_share))
 		return -EINVAL;
-	if (!isfinite(r->requests) || r->tasks < 1)
+	if (!isfinite(r->requests) || r->tasks < 1 || r->implicit_share > 1 || !corrections_sane(r))
 		return -EINVAL;
 	return r->com_ms == NULL || cell_sane(r->com_ms, r->tasks) ? 0 : -EINVAL;
 }
@@ -214,7 +233,10 @@ struct rules_added rules_cell_added(const struct rules_cell *c, const struct rul
 				    enum rules_rates rates)
 {
 	if (rates == RULES_RATES_WALL)
-		return (struct rules_added){.explicit_io = r->io_per_ms};
+		return (struct rules_added){
+			.explicit_io = r->io_per_ms * (1 - r->implicit_share),
+			.implicit_io = r->io_per_ms * r->implicit_share,
+		};
 	return (struct rules_added){
 		.explicit_io = r->io_per_ms * (1 - rules_cell_hit_rate(c, r)),
 		.implicit_io = rules_implicit(r->faults_per_ms, c->memory + r->memory_mb, c->n_mem),
@@ -250,6 +272,8 @@ static double misses(const struct rules_request *r, const struct rules_added *ad
 {
 	double requests = rules_request_count(r, rates);
 
+	if (rates == RULES_RATES_WALL) /* those of page faults are among them */
+		return requests;
 	return r->io_per_ms > 0 ? requests * (added->explicit_io / r->io_per_ms) : requests;
 }
 

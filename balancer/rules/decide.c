@@ -46,7 +46,7 @@ bool rules_test_response(struct rules_decision *d, struct rules_tests *t, uint32
 	const struct rules_cell *c = &d->view->cells[k];
 
 	return rules_test(t, RULES_C_RESPONSE, k, rules_response_home(d),
-			  rules_response_at(d, c) + rules_cost_to(d, c));
+			  rules_response_at(d, c, k) + rules_cost_to(d, c));
 }
 
 double rules_discrepancy(const struct rules_decision *d, double home, double k, double added)
@@ -160,6 +160,33 @@ int rules_place(struct rules *r, const struct rules_view *view, uint32_t home,
 	if (view->deferred)
 		return -EBUSY;
 	return rules_decide(r, view, home, request, NULL, r->brief, plan);
+}
+
+int rules_expect(struct rules *r, const struct rules_view *view, uint32_t home, uint32_t node,
+		 const struct rules_request *request, struct rules_expectation *out)
+{
+	const struct rules_cell *there;
+	double there_ms, home_ms;
+	struct rules_decision d;
+
+	if (home >= view->count || node >= view->count || rules_request_check(request) < 0)
+		return -EINVAL;
+	decision_init(&d, r, view, home, request, NULL);
+	there = &view->cells[node];
+	there_ms = home_ms = rules_response_home(&d);
+	if (node != home)
+		there_ms = rules_response_at(&d, there, node) + rules_cost_to(&d, there);
+	*out = (struct rules_expectation){
+		.there_factor = rules_factor_at(&d, node),
+		.home_factor = rules_factor_at(&d, home),
+		.known = (request->cpu_ms > 0 || d.requests > 0) && isfinite(there_ms) &&
+			 isfinite(home_ms),
+	};
+	if (out->known) {
+		out->there_ms = there_ms;
+		out->home_ms = home_ms;
+	}
+	return 0;
 }
 
 struct rules *rules_new(enum rules_policy policy, const struct rules_params *params, uint64_t seed)

@@ -11,6 +11,9 @@
  * s_j is the service time of the job's own request size.  Lambda, rho, E(s) and E(s^2) are
  * measured if possible, else they follow from the requirements of the node's tasks and the
  * candidate (O-8(b)).
+ *
+ * What earlier predictions were off by multiplies r, not c (prediction_feedback): response is
+ * the model alone, and whoever wants another model changes it and its floor here.
  */
 #include "balancer/rules/rules_private.h"
 
@@ -63,7 +66,8 @@ static double request_size(const struct rules_decision *d, const struct rules_ce
 	return d->request->request_kb > 0 ? d->request->request_kb : c->request_kb;
 }
 
-double rules_response_at(const struct rules_decision *d, const struct rules_cell *c)
+/* The model of r(i,j), without what earlier predictions were off by. */
+static double estimate_response(const struct rules_decision *d, const struct rules_cell *c)
 {
 	const struct rules_request *j = d->request;
 	double t = j->cpu_ms * (d->reference_mips / c->mips);
@@ -79,6 +83,49 @@ double rules_response_at(const struct rules_decision *d, const struct rules_cell
 	response = requests > 0 ? disk_response(d, c, request_size(d, c)) : 0;
 	page = faults > 0 ? disk_response(d, c, RULES_PAGE_KB) : 0;
 	return rules_response_ms(t, queue, requests, response) + faults * page;
+}
+
+static double factor_of_others(const struct rules_decision *d)
+{
+	return d->request->correction > 0 ? d->request->correction : 1;
+}
+
+double rules_factor_at(const struct rules_decision *d, uint32_t node)
+{
+	const struct rules_correction *c = d->request->corrections;
+	size_t low = 0, high = d->request->ncorrections;
+
+	if (!d->params->prediction_feedback)
+		return 1;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c[middle].node == node)
+			return c[middle].factor;
+		if (c[middle].node < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return factor_of_others(d);
+}
+
+/* No node has a lesser factor. */
+static double least_factor(const struct rules_decision *d)
+{
+	const struct rules_request *j = d->request;
+	double least = factor_of_others(d);
+
+	if (!d->params->prediction_feedback)
+		return 1;
+	for (size_t i = 0; i < j->ncorrections; i++)
+		least = estimate_lesser(least, j->corrections[i].factor);
+	return least;
+}
+
+double rules_response_at(const struct rules_decision *d, const struct rules_cell *c, uint32_t node)
+{
+	return estimate_response(d, c) * rules_factor_at(d, node);
 }
 
 static double estimate_network(const struct rules_decision *d, const struct rules_cell *c)
@@ -98,19 +145,19 @@ double rules_cost_to(const struct rules_decision *d, const struct rules_cell *c)
 void rules_floor_init(struct rules_decision *d)
 {
 	const struct rules_request *j = d->request;
-	double path = 1 / estimate_network(d, d->at_home);
+	double path = 1 / estimate_network(d, d->at_home), factor = least_factor(d);
 
 	if (d->at_home->disk_mb_per_s > 0)
 		path += 1 / d->at_home->disk_mb_per_s;
 	d->floor = (struct rules_floor){
 		.fixed_ms = d->params->fixed_cost_ms + 1000 * j->initial_mb * path,
-		.cpu = j->cpu_ms * d->reference_mips,
+		.cpu = j->cpu_ms * d->reference_mips * factor,
 		.mb = 1000 * j->initial_mb,
 	};
 	/* Buffer hits may save requests: if they count, I/O has no floor. */
 	if (d->params->literal_requests || d->params->rates == RULES_RATES_WALL) {
-		d->floor.requests = d->requests;
-		d->floor.mb += d->requests * j->request_kb;
+		d->floor.requests = d->requests * factor;
+		d->floor.mb += d->requests * j->request_kb * factor;
 	}
 	d->floor.mixed = estimate_lesser(d->floor.cpu, d->floor.mb / RULES_MIX);
 	d->floor.cpu -= d->floor.mixed;

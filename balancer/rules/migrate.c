@@ -249,7 +249,7 @@ static bool migrate_prepare(struct migration *m)
 
 		consider(m, g);
 		home = home_without(m, g, &added);
-		g->response = m->by_age ? 0 : rules_response_at(&m->d, &home) * g->left;
+		g->response = m->by_age ? 0 : rules_response_at(&m->d, &home, m->d.home) * g->left;
 		g->load = task_load(m, g, added.explicit_io + added.implicit_io);
 		floor_init(m, g);
 		g->hopeful = root == NULL || stake(m, g, 1) > floor_of(m, g, root);
@@ -379,7 +379,8 @@ static bool migrate_judge(struct migration *m, struct rules_migrant *g, uint32_t
 					     cost / (m->d.at_home->cpu - (c->cpu + 1)), false};
 	else
 		*why = (struct rules_reason){RULES_C_MIGRANT, k, g->response,
-					     rules_response_at(&m->d, c) * g->left + cost, false};
+					     rules_response_at(&m->d, c, k) * g->left + cost,
+					     false};
 	why->holds = why->left > why->right;
 	return why->holds;
 }

@@ -206,7 +206,7 @@ static double response_at_home(const struct rules_decision *d, uint32_t t)
 	c.io_tasks += io > 0 ? later : 0;
 	c.memory += later * d->request->memory_mb;
 	c.kb_per_ms += later * d->request->io_per_ms * d->request->request_kb;
-	return rules_response_at(d, &c);
+	return rules_response_at(d, &c, d->home);
 }
 
 /*
@@ -227,7 +227,8 @@ static bool test_response(const struct rules_decision *d, const struct slave *s,
 			  struct rules_tests *t, uint32_t k)
 {
 	const struct rules_cell *c = &d->view->cells[k];
-	double there = rules_response_at(d, c) + com_time(d, s, k), cost = policy_com_cost_to(d, c);
+	double there = rules_response_at(d, c, k) + com_time(d, s, k),
+	       cost = policy_com_cost_to(d, c);
 
 	if (d->params->com_printed_cost)
 		return rules_test(t, RULES_C_COM_RESPONSE, k, s->response + cost, there);

@@ -81,12 +81,18 @@ int rules_policy_io_re(struct rules_decision *d)
 double rules_significance(const struct rules_decision *d, double part)
 {
 	const struct rules_cell *c = d->at_home;
-	double busy = c->utilisation;
+	bool measured = c->measured && d->params->measured_state;
+	double service = measured && c->seen_service > 0 ? c->seen_service : c->service;
+	double busy = c->io * service; /* the disk time that home's load announces */
 
 	if (d->params->rates == RULES_RATES_COMPUTATION || part == 0)
 		return part;
-	if (!c->measured || !d->params->measured_state)
-		busy = c->io * c->service < 1 ? c->io * c->service : 1;
+	if (measured) {
+		busy *= d->params->significance_demand;
+		/* Jobs that were admitted a moment ago do not show in what was measured. */
+		busy = busy > c->utilisation ? busy : c->utilisation;
+	}
+	busy = busy < 1 ? busy : 1;
 	return c->io > 0 ? busy * (part / c->io) : 0;
 }
 

@@ -411,12 +411,17 @@ bool rules_criterion_holds(enum rules_criterion c, double left, double right);
 rules_policy_fn *rules_policy_function(enum rules_policy policy);
 int rules_params_check(const struct rules_params *params);
 
-/* r(i,j) and c_j(home,k) of MODEL 2.1 and 2.3. */
-double rules_response_at(const struct rules_decision *d, const struct rules_cell *cell);
+/*
+ * r(i,j) and c_j(home,k) of MODEL 2.1 and 2.3.  CELL describes NODE as the decision sees it; NODE
+ * gives the factor that corrects r.
+ */
+double rules_response_at(const struct rules_decision *d, const struct rules_cell *cell,
+			 uint32_t node);
+double rules_factor_at(const struct rules_decision *d, uint32_t node);
 static inline double rules_response_home(struct rules_decision *d)
 {
 	if (!d->has_response_home) {
-		d->response_home = rules_response_at(d, d->at_home);
+		d->response_home = rules_response_at(d, d->at_home, d->home);
 		d->has_response_home = true;
 	}
 	return d->response_home;

@@ -13,15 +13,17 @@
 static const struct {
 	const char *name;
 	double fallback;
+	double most; /* the largest value; 0: VALUE_MAX */
 } fields[NEED_FIELDS] = {
-	[NEED_IO_PER_S] = {"io_per_s", 0},
-	[NEED_IO_SIZE_KB] = {"io_size_kb", 128},
-	[NEED_REQUESTS] = {"requests", 0},
-	[NEED_MEMORY_MB] = {"memory_mb", 50},
-	[NEED_CPU_S] = {"cpu_s", 1},
-	[NEED_DATA_MB] = {"data_mb", 0},
-	[NEED_FAULTS_PER_MS] = {"faults_per_ms", 1},
-	[NEED_COM_MS] = {"com_ms", 0},
+	[NEED_IO_PER_S] = {"io_per_s", 0, 0},
+	[NEED_IO_SIZE_KB] = {"io_size_kb", 128, 0},
+	[NEED_REQUESTS] = {"requests", 0, 0},
+	[NEED_MEMORY_MB] = {"memory_mb", 50, 0},
+	[NEED_CPU_S] = {"cpu_s", 1, 0},
+	[NEED_DATA_MB] = {"data_mb", 0, 0},
+	[NEED_FAULTS_PER_MS] = {"faults_per_ms", 1, 0},
+	[NEED_COM_MS] = {"com_ms", 0, 0},
+	[NEED_IMPLICIT_SHARE] = {"implicit_share", 0, 1},
 };
 
 static const char *const sources[] = {"default", "profile", "option"};
@@ -29,6 +31,11 @@ static const char *const sources[] = {"default", "profile", "option"};
 const char *need_name(enum need_field field)
 {
 	return fields[field].name;
+}
+
+static double need_most(enum need_field f)
+{
+	return fields[f].most > 0 ? fields[f].most : VALUE_MAX;
 }
 
 const char *need_source_name(enum need_source source)
@@ -58,6 +65,7 @@ void need_request(const struct need *n, struct rules_request *r)
 		.faults_per_ms = n->value[NEED_FAULTS_PER_MS],
 		.initial_mb = n->value[NEED_DATA_MB],
 		.requests = n->value[NEED_REQUESTS],
+		.implicit_share = n->value[NEED_IMPLICIT_SHARE],
 		.tasks = 1,
 		.com_ms = n->value[NEED_COM_MS] > 0 ? &n->value[NEED_COM_MS] : NULL,
 	};
@@ -67,7 +75,13 @@ double need_declared_per_ms(const struct need *n)
 {
 	return n->source[NEED_IO_PER_S] == NEED_DEFAULT && n->source[NEED_REQUESTS] == NEED_DEFAULT
 		       ? 0
-		       : n->value[NEED_IO_PER_S] / 1e3;
+		       : n->value[NEED_IO_PER_S] / 1e3 * (1 - n->value[NEED_IMPLICIT_SHARE]);
+}
+
+bool need_is_known(const struct need *n)
+{
+	return n->source[NEED_CPU_S] != NEED_DEFAULT || n->source[NEED_REQUESTS] != NEED_DEFAULT ||
+	       n->source[NEED_IO_PER_S] != NEED_DEFAULT;
 }
 
 double need_declared_mb(const struct need *n)
@@ -133,9 +147,9 @@ static int need_option_unpack(struct need_options *o, const msgpack_object_kv *k
 	if (kv->val.type == MSGPACK_OBJECT_NIL)
 		return 0;
 	value = need_number(&kv->val);
-	if (!(value >= 0 && value <= VALUE_MAX))
+	if (!(value >= 0 && value <= need_most(f)))
 		return iocom_err_set(err, -EINVAL, "requirement '%s' is not a number from 0 to %g",
-				     fields[f].name, VALUE_MAX);
+				     fields[f].name, need_most(f));
 	o->value[f] = value;
 	return 0;
 }
@@ -185,7 +199,8 @@ int need_unpack(struct need *n, const msgpack_object *message)
 		pair = o->via.array.ptr;
 		if (pair[0].type != MSGPACK_OBJECT_FLOAT64 || !isfinite(pair[0].via.f64) ||
 		    pair[0].via.f64 < 0 || pair[1].type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
-		    pair[1].via.u64 > NEED_OPTION)
+		    pair[1].via.u64 > NEED_OPTION ||
+		    (fields[f].most > 0 && pair[0].via.f64 > fields[f].most))
 			return -EBADMSG;
 		need_set(n, f, pair[0].via.f64, (enum need_source)pair[1].via.u64);
 	}

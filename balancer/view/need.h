@@ -25,8 +25,9 @@ enum need_field {
 	NEED_MEMORY_MB,
 	NEED_CPU_S, /* at reference speed 1 */
 	NEED_DATA_MB,
-	NEED_FAULTS_PER_MS, /* page faults per ms of computation, where memory is short */
-	NEED_COM_MS,	    /* communication over all phases (MODEL 5.10) */
+	NEED_FAULTS_PER_MS,  /* page faults per ms of computation, where memory is short */
+	NEED_COM_MS,	     /* communication over all phases (MODEL 5.10) */
+	NEED_IMPLICIT_SHARE, /* the part of the requests that page faults make, 0 to 1 */
 	NEED_FIELDS
 };
 
@@ -49,8 +50,13 @@ void need_init(struct need *need);
 void need_set(struct need *need, enum need_field field, double value, enum need_source source);
 /* Converts NEED to the form of the rules, which points into NEED. */
 void need_request(const struct need *need, struct rules_request *request);
-/* Returns the declared alone-rate (disk requests per ms); 0 if it is only a default. */
+/*
+ * Returns the explicit part of the declared alone-rate (disk requests per ms); 0 if the rate is
+ * only a default.
+ */
 double need_declared_per_ms(const struct need *need);
+/* Returns whether any of the computation and the I/O is more than a default. */
+bool need_is_known(const struct need *need);
 /* Returns the declared memory; 0 if it is only a default. */
 double need_declared_mb(const struct need *need);
 /* Returns the share of one core that the job keeps busy when it runs alone, 0 to 1. */

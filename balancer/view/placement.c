@@ -41,6 +41,7 @@ static const struct placement_member running[] = {
 	M("failed", BOOLEAN, GIVEN, failed),
 	M("nonce", STRING, SECRET, nonce),
 	M("munge_socket", STRING, SECRET, munge_socket),
+	M("begun", BOOLEAN, GIVEN, begun),
 };
 
 static const struct placement_member waiting[] = {
@@ -197,7 +198,7 @@ static bool placement_wants(const struct placement *p, const struct placement_me
 	case PLACEMENT_LEASED:
 		return p->placed && p->attempt > 0;
 	case PLACEMENT_SECRET:
-		return form == PLACEMENT_ANSWER && *p->nonce;
+		return form != PLACEMENT_ROW && *p->nonce;
 	default:
 		return true;
 	}
@@ -279,7 +280,7 @@ static int placement_write_nodes(const struct placement *p, enum placement_form 
 		       : 0;
 }
 
-/* Writes need, plan, refused and nodes. */
+/* Writes need, plan, refused, expected and nodes. */
 static int placement_write_lists(const struct placement *p, enum placement_form form, json_t *out)
 {
 	int rc = 0;
@@ -291,6 +292,8 @@ static int placement_write_lists(const struct placement *p, enum placement_form 
 	if (!rc)
 		rc = placement_set(out, "refused",
 				   p->refusals ? json_incref(p->refusals) : json_array());
+	if (!rc && p->expectation.known)
+		rc = placement_set(out, "expected", expectation_json(&p->expectation));
 	return rc ? rc : placement_write_nodes(p, form, out);
 }
 
@@ -301,14 +304,24 @@ static int placement_write_view(const struct placement *p, enum placement_form f
 		       : 0;
 }
 
+/* Writes what the decision rests on: all that `iocom explain` shows. */
+static int placement_write_why(const struct placement *p, enum placement_form form, json_t *out)
+{
+	int rc = placement_write_lists(p, form, out);
+
+	if (!rc)
+		rc = placement_write(p, &placement_drawn, form, out);
+	if (!rc)
+		rc = placement_write_kept(&p->ask, out);
+	return rc ? rc : placement_write_view(p, form, out);
+}
+
 json_t *placement_json(const struct placement *p, enum placement_form form)
 {
 	json_t *out = json_object();
 
 	if (out && !placement_write(p, &placement_decided, form, out) &&
-	    !placement_write_lists(p, form, out) &&
-	    !placement_write(p, &placement_drawn, form, out) &&
-	    !placement_write_kept(&p->ask, out) && !placement_write_view(p, form, out) &&
+	    (form == PLACEMENT_BEGUN || !placement_write_why(p, form, out)) &&
 	    !placement_write(p, &placement_running, form, out))
 		return out;
 	json_decref(out);

@@ -4,6 +4,7 @@
  *
  *   request   MessagePack { "op": "place", "v": 1, field: value, ... }    CLI to agent
  *   answer    JSON: the decision, its inputs, and where the job runs       agent to CLI
+ *   begun     JSON: only where the job runs, for a client that starts its job with the request
  *   row       the answer without secrets and view, and with the load vectors of the examined
  *             nodes only: its size is bounded in a cluster of any size           journal
  *
@@ -30,6 +31,7 @@
 #define PLACEMENT_POLICY_MAX   64
 #define PLACEMENT_CLASS_MAX    64
 #define PLACEMENT_COMMAND_MAX  256
+#define PLACEMENT_SPEC_MAX     (64u << 10) /* a longer spec has a message of its own */
 
 /*
  * X(kind, member, key, bound, whether the answer keeps it).  A field that is not given is not
@@ -65,6 +67,10 @@
 	X(FLAG, picked, "picked", 0, KEPT)                                                         \
 	/* a worker of iocom batch, which is never the user's last job */                          \
 	X(FLAG, worker, "worker", 0, ASKED)                                                        \
+	/* the job goes on without its client, and so must what is known of it */                  \
+	X(FLAG, detach, "detach", 0, ASKED)                                                        \
+	/* the client tells others the job's name before the job begins */                         \
+	X(FLAG, named, "named", 0, ASKED)                                                          \
 	/* a login: if the node lacks the directory, the job begins in "/" */                      \
 	X(FLAG, home_dir, "home_dir", 0, ASKED)
 
@@ -79,6 +85,14 @@
 struct placement_ask {
 	PLACEMENT_ASK(PLACEMENT_MEMBER)
 	struct need_options need;
+	/*
+	 * The job's packed spec (user/spec.h), without job, node and nonce: if the job runs at
+	 * home, the agent starts it with this, and the connection of the request becomes its
+	 * stream. Borrowed, from the message that was unpacked; NULL: the client starts the job
+	 * itself.
+	 */
+	const void *spec;
+	uint32_t spec_length; /* at most PLACEMENT_SPEC_MAX */
 };
 
 struct placement_node {
@@ -126,6 +140,8 @@ struct placement {
 	size_t known;	     /* how many nodes the decision used; 0: just `nodes` */
 	bool room_elsewhere; /* a node that is not in `nodes` has room in memory */
 	json_t *view;	     /* the view that the decision used, or NULL */
+	/* at `node`, which need not be the plan's; not known: the document has none */
+	struct rules_expectation expectation;
 
 	/* Where the job runs. */
 	bool placed;
@@ -137,6 +153,7 @@ struct placement {
 	uint64_t restarts, lease_ms;
 	const char *first;		  /* the job's name at its first attempt */
 	const char *nonce, *munge_socket; /* secrets: only the client gets them */
+	bool begun; /* the agent has started the job: the connection is its stream now */
 
 	json_t *document; /* what placement_read has read, or NULL */
 };
@@ -162,7 +179,7 @@ bool placement_line_valid(const char *text);
 int placement_refuse(struct placement *placement, const char *node, const char *reason,
 		     const char *text);
 
-enum placement_form { PLACEMENT_ANSWER, PLACEMENT_ROW };
+enum placement_form { PLACEMENT_ANSWER, PLACEMENT_BEGUN, PLACEMENT_ROW };
 
 /* A row keeps the vectors of all nodes in a cluster of at most this many nodes. */
 #define PLACEMENT_ROW_WHOLE 8

@@ -73,7 +73,7 @@ void placement_ask_pack(const struct placement_ask *ask, msgpack_sbuffer *out)
 		given += placement_given(ask, &placement_ask_fields[i]);
 	msgpack_sbuffer_init(out);
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, given + OTHERS);
+	msgpack_pack_map(&pk, given + OTHERS + (ask->spec ? 1 : 0));
 	map_key(&pk, "op");
 	map_key(&pk, "place");
 	map_key(&pk, "v");
@@ -83,6 +83,11 @@ void placement_ask_pack(const struct placement_ask *ask, msgpack_sbuffer *out)
 			placement_pack_field(ask, &placement_ask_fields[i], &pk);
 	map_key(&pk, "need");
 	need_options_pack(&ask->need, &pk);
+	if (!ask->spec)
+		return;
+	map_key(&pk, "spec");
+	msgpack_pack_bin(&pk, ask->spec_length);
+	msgpack_pack_bin_body(&pk, ask->spec, ask->spec_length);
 }
 
 /* --- reading ------------------------------------------------------------------------ */
@@ -151,11 +156,28 @@ static int placement_no_value(const struct placement_field *f, struct iocom_err 
 	}
 }
 
+static int placement_take_spec(struct placement_ask *ask, const msgpack_object *value,
+			       struct iocom_err *err)
+{
+	if (value->type != MSGPACK_OBJECT_BIN || !value->via.bin.size ||
+	    value->via.bin.size > PLACEMENT_SPEC_MAX)
+		return iocom_err_set(err, -EINVAL, "\"spec\" is not a job's spec of 1 to %u bytes",
+				     PLACEMENT_SPEC_MAX);
+	/* The agent keeps the first for the start, so a second would not be what begins. */
+	if (ask->spec)
+		return iocom_err_set(err, -EINVAL, "\"spec\" is given twice");
+	ask->spec = value->via.bin.ptr;
+	ask->spec_length = value->via.bin.size;
+	return 0;
+}
+
 static int placement_take_entry(struct placement_ask *ask, const msgpack_object_kv *kv,
 				struct iocom_err *err)
 {
 	if (map_is(&kv->key, "need"))
 		return need_options_unpack(&ask->need, &kv->val, err);
+	if (map_is(&kv->key, "spec"))
+		return placement_take_spec(ask, &kv->val, err);
 	if (kv->val.type == MSGPACK_OBJECT_NIL)
 		return 0;
 	for (size_t i = 0; i < PLACEMENT_ASK_COUNT; i++) {

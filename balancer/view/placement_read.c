@@ -180,6 +180,10 @@ static int placement_read_lists(struct placement *p, const json_t *document, con
 		rc = placement_read_refusals(p, document);
 	}
 	if (!rc) {
+		*wrong = "expected";
+		rc = expectation_read(&p->expectation, json_object_get(document, "expected"));
+	}
+	if (!rc) {
 		*wrong = "nodes";
 		rc = placement_read_nodes(p, document);
 	}

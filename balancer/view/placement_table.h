@@ -59,7 +59,7 @@ struct placement_part {
 };
 
 /*
- * A document has, in this order: `decided`; need, plan, refused, nodes; `drawn`; the KEPT
+ * A document has, in this order: `decided`; need, plan, refused, expected, nodes; `drawn`; the KEPT
  * fields of the request; the view; `running`.
  */
 extern const struct placement_part placement_decided, placement_drawn, placement_running;

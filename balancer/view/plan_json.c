@@ -137,6 +137,58 @@ json_t *plan_json(const struct view_decision *d, bool texts)
 	return plan_answer_json(&answer, texts);
 }
 
+/* --- the expectation ------------------------------------------------------------ */
+
+static const struct {
+	const char *key;
+	size_t offset;
+	double least, most;
+} expected[] = {
+	{"there_ms", offsetof(struct rules_expectation, there_ms), 0, DBL_MAX},
+	{"home_ms", offsetof(struct rules_expectation, home_ms), 0, DBL_MAX},
+	{"there_factor", offsetof(struct rules_expectation, there_factor), RULES_CORRECTION_MIN,
+	 RULES_CORRECTION_MAX},
+	{"home_factor", offsetof(struct rules_expectation, home_factor), RULES_CORRECTION_MIN,
+	 RULES_CORRECTION_MAX},
+};
+
+#define EXPECTED (sizeof(expected) / sizeof(expected[0]))
+
+json_t *expectation_json(const struct rules_expectation *e)
+{
+	json_t *out = json_object();
+
+	for (size_t i = 0; out && i < EXPECTED; i++) {
+		double value = *(const double *)((const char *)e + expected[i].offset);
+
+		if (field_set(out, expected[i].key, json_real(value))) {
+			json_decref(out);
+			return NULL;
+		}
+	}
+	return out;
+}
+
+int expectation_read(struct rules_expectation *e, const json_t *object)
+{
+	struct rules_expectation read = {.known = true};
+
+	*e = (struct rules_expectation){.known = false};
+	if (!object)
+		return 0;
+	for (size_t i = 0; i < EXPECTED; i++) {
+		const json_t *value = json_object_get(object, expected[i].key);
+		double number = json_number_value(value);
+
+		if (!json_is_number(value) || number < expected[i].least ||
+		    number > expected[i].most)
+			return -EPROTO;
+		*(double *)((char *)&read + expected[i].offset) = number;
+	}
+	*e = read;
+	return 0;
+}
+
 /* --- reading -------------------------------------------------------------------- */
 
 static int plan_text(const json_t *object, const char *key, const char **out)

@@ -41,6 +41,20 @@ struct plan_answer {
 json_t *plan_answer_json(const struct plan_answer *answer, bool texts);
 json_t *plan_json(const struct view_decision *decision, bool texts);
 
+/*
+ * The expectation of a plan or of a placement:
+ *
+ *   { "there_ms", "home_ms", "there_factor", "home_factor" }
+ *
+ * There is none if it is not known.  Returns NULL if there is no memory.
+ */
+json_t *expectation_json(const struct rules_expectation *expectation);
+/*
+ * Reads OBJECT (NULL: not known).  Returns 0, or -EPROTO: a member is missing, no number or out of
+ * range.
+ */
+int expectation_read(struct rules_expectation *expectation, const json_t *object);
+
 /* One test of a criterion.  The texts are never NULL. */
 struct plan_reason {
 	const char *criterion, *source, *node, *unit, *relation, *text;

@@ -35,7 +35,7 @@
  * 	knowledge); "changed" applies to this decision only.  "nodes" are those of its view,
  * 	in the view's order; missing: all, by number.  "params" holds those that differ from
  * 	the header's (the feedback controller's w_io).  "request" is the view file's "job",
- * 	"plan" its answer without the texts.
+ * 	its corrections included; "plan" is its answer without the texts and "expected".
  *   {"record":"finish","time_ms":9000,"job":"17","node":2,"start_ms":1300,
  *    "moves":1,"alone_ms":4000,"slowdown":1.95,"exit":0,"measured":{}}
  * 	A job ended: struct recording_finish.  In a live recording the time is when its home
@@ -96,19 +96,21 @@ struct recording_job {
 	double request_kb, request_sd_kb;
 	double reaccess;
 	double requests; /* >= 0: the exact number of disk requests; negative: use io_per_ms */
+	double implicit_share; /* at wall-clock rates: the part of these that page faults make */
 	double memory_mb, faults_per_ms, initial_mb, write_fraction;
 	double barrier_ms, messages_per_ms, message_kb; /* BSP; 0: none */
 };
 
 /* What was measured of a job, for all its tasks together. */
 struct recording_measured {
-	double wall_ms;	    /* start to end; 0: unknown */
-	double cpu_ms;	    /* at the reference speed */
-	double requests;    /* explicit disk requests */
-	double request_mb;  /* their size in total */
-	double page_faults; /* disk requests for page faults */
-	double memory_mb;   /* the largest resident size */
-	double io_per_ms;   /* explicit requests per wall-clock ms while the job ran */
+	double wall_ms;	      /* start to end; 0: unknown */
+	double cpu_ms;	      /* at the reference speed */
+	double requests;      /* explicit disk requests */
+	double request_mb;    /* their size in total */
+	double page_faults;   /* disk requests for page faults */
+	double page_fault_mb; /* their size in total; 0: unknown */
+	double memory_mb;     /* the largest resident size */
+	double io_per_ms;     /* explicit requests per wall-clock ms while the job ran */
 	double messages, sent_mb, received_mb;
 };
 
@@ -122,6 +124,8 @@ struct recording_finish {
 	double alone_ms, slowdown; /* 0: unknown */
 	bool has_measured;
 	struct recording_measured measured;
+	/* recording_jobs only: NODE was short of memory then, by the load that it told */
+	bool memory_short;
 };
 
 /* A decision and the view that it used. */
@@ -280,7 +284,9 @@ double recording_turnaround_ms(const struct recording_job *submitted,
 			       const struct recording_finish *finish);
 /*
  * Computes the job for a replay: the submitted job, but with the measured CPU time, requests,
- * request size, memory and fault rate, if there are any, divided among its tasks.
+ * request size, memory and fault rate, if there are any, divided among its tasks.  Page faults of
+ * known size on a node that was not short of memory are those of mapped files: requests like the
+ * others, which the job makes wherever it runs (MODEL 1.3).
  */
 void recording_to_job(const struct recording_job *submitted, const struct recording_finish *finish,
 		      struct recording_job *out);

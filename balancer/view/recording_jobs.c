@@ -37,7 +37,8 @@ bool recording_never_ran(const struct recording_finish *finish)
 {
 	const struct recording_measured *m = &finish->measured;
 
-	return finish->has_measured && m->wall_ms == 0 && m->cpu_ms == 0 && m->requests == 0;
+	return finish->has_measured && m->wall_ms == 0 && m->cpu_ms == 0 && m->requests == 0 &&
+	       m->page_faults == 0;
 }
 
 double recording_turnaround_ms(const struct recording_job *submitted,
@@ -58,23 +59,27 @@ void recording_to_job(const struct recording_job *submitted, const struct record
 		      struct recording_job *out)
 {
 	const struct recording_measured *m;
-	double tasks = submitted->tasks;
+	double tasks = submitted->tasks, requests, mb;
+	bool mapped;
 
 	*out = *submitted;
 	if (!finish || !finish->has_measured)
 		return;
 	m = &finish->measured;
+	mapped = m->page_fault_mb > 0 && !finish->memory_short;
+	requests = m->requests + (mapped ? m->page_faults : 0);
+	mb = m->request_mb + (mapped ? m->page_fault_mb : 0);
 	out->cpu_ms = m->cpu_ms / tasks;
-	out->requests = m->requests / tasks;
-	if (m->requests > 0 && m->request_mb > 0)
-		out->request_kb = m->request_mb * 1e3 / m->requests;
+	out->requests = requests / tasks;
+	if (requests > 0 && mb > 0)
+		out->request_kb = mb * 1e3 / requests;
 	if (m->memory_mb > 0)
 		out->memory_mb = m->memory_mb / tasks;
 	/* A job that never paged does not tell how often it would when memory is short. */
-	if (m->page_faults > 0 && m->cpu_ms > 0)
+	if (m->page_faults > 0 && m->cpu_ms > 0 && !mapped)
 		out->faults_per_ms = m->page_faults / m->cpu_ms;
 	if (out->io_per_ms == 0)
-		out->io_per_ms = m->io_per_ms;
+		out->io_per_ms = mapped && m->wall_ms > 0 ? requests / m->wall_ms : m->io_per_ms;
 }
 
 /* --- the waiting jobs --------------------------------------------------------------- */
@@ -190,6 +195,21 @@ static bool recording_jobs_ready(const struct recording_jobs *jobs)
 	       jobs->ring[slot(jobs, jobs->first)].ended;
 }
 
+/* Returns whether NODE needs more memory than it has, by the load that it told last. */
+static bool recording_jobs_short(const struct recording_jobs *jobs, uint32_t node)
+{
+	const struct view_node *nodes;
+	const struct rules_node *told;
+	uint32_t n;
+
+	nodes = recording_nodes(jobs->source, &n);
+	if (node >= n)
+		return false;
+	told = &nodes[node].node;
+	return told->has_advertised && told->ram_mb > 0 &&
+	       told->advertised.memory_mb > told->ram_mb - told->buffer_mb;
+}
+
 static int read_on(struct recording_jobs *jobs, struct iocom_err *err)
 {
 	const struct recording_line *line;
@@ -207,6 +227,7 @@ static int read_on(struct recording_jobs *jobs, struct iocom_err *err)
 	w = recording_jobs_find(jobs, line->finish.id);
 	if (w) {
 		w->finish = line->finish;
+		w->finish.memory_short = recording_jobs_short(jobs, line->finish.node);
 		w->ended = true;
 	}
 	return 0;

@@ -177,7 +177,7 @@ static int ordered_node(struct recording *r, const json_t *value)
 
 	if (rc)
 		return rc;
-	if (r->place[number] != RECORDING_NOWHERE)
+	if (r->place[number] != VIEW_NOWHERE)
 		return field_fail(&r->reader, "node %u is there twice", (unsigned int)number);
 	r->place[number] = (uint32_t)r->norder;
 	r->order[r->norder++] = (uint32_t)number;
@@ -200,7 +200,7 @@ static int decision_order(struct recording *r)
 	if (!r->order || !r->place)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < r->state.n; k++)
-		r->place[k] = RECORDING_NOWHERE;
+		r->place[k] = VIEW_NOWHERE;
 	mark = field_enter(&r->reader, "nodes", 0);
 	json_array_foreach ((json_t *)list, i, value) {
 		size_t inner = field_enter(&r->reader, NULL, i);
@@ -211,7 +211,7 @@ static int decision_order(struct recording *r)
 		field_leave(&r->reader, inner);
 	}
 	field_leave(&r->reader, mark);
-	if (r->place[r->line.decision.home] == RECORDING_NOWHERE)
+	if (r->place[r->line.decision.home] == VIEW_NOWHERE)
 		return recording_expected(r, "home", "one of \"nodes\"");
 	return 0;
 }
@@ -239,7 +239,8 @@ static int decision_line(struct recording *r)
 		return rc;
 	mark = field_enter(&r->reader, "request", 0);
 	rc = view_job_read(&r->reader, json_object_get(r->document, "request"), r->params.rates,
-			   &r->request, &r->com_ms);
+			   &(const struct view_places){r->state.names, r->place}, &r->request,
+			   &r->own);
 	if (rc)
 		return rc;
 	field_leave(&r->reader, mark);

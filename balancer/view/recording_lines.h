@@ -7,8 +7,6 @@
 
 #include "balancer/view/recording_state.h"
 
-#define RECORDING_NOWHERE UINT32_MAX /* the node is not in the view */
-
 struct recording {
 	gzFile file;
 	char *path;
@@ -27,7 +25,7 @@ struct recording {
 	struct recording_line line;
 	struct rules_params params;
 	struct rules_request request;
-	double *com_ms;
+	struct view_job_own own; /* the lists of `request` */
 	struct view_node *changed;
 	uint32_t *indexes;
 	size_t nchanged;

@@ -154,7 +154,7 @@ static void forget_line(struct recording *r)
 	free(r->indexes);
 	free(r->order);
 	free(r->place);
-	free(r->com_ms);
+	view_job_free(&r->own);
 	json_decref(r->document);
 	r->document = NULL;
 	r->changed = NULL;
@@ -162,7 +162,6 @@ static void forget_line(struct recording *r)
 	r->nchanged = 0;
 	r->order = r->place = NULL;
 	r->norder = 0;
-	r->com_ms = NULL;
 }
 
 /* --- the stream ------------------------------------------------------------------- */
@@ -325,7 +324,7 @@ int recording_view(struct recording *r, struct view_file *view)
 	for (size_t i = 0; i < d->nchanged; i++) {
 		uint32_t place = r->place ? r->place[d->indexes[i]] : d->indexes[i];
 
-		if (place != RECORDING_NOWHERE)
+		if (place != VIEW_NOWHERE)
 			r->seen[place] = d->changed[i];
 	}
 	if (r->order)
@@ -339,7 +338,8 @@ int recording_view(struct recording *r, struct view_file *view)
 		.nnodes = n,
 		.room = n,
 		.job = *d->request,
-		.com_ms = r->com_ms,
+		.com_ms = r->own.com_ms,
+		.corrections = r->own.corrections,
 	};
 	return 0;
 }

@@ -52,6 +52,7 @@ static const struct field job_fields[] = {
 	JOB(FIELD_NUMBER, request_sd_kb),
 	JOB(FIELD_NUMBER, reaccess),
 	JOB(FIELD_OPTIONAL, requests),
+	JOB(FIELD_NUMBER, implicit_share),
 	JOB(FIELD_NUMBER, memory_mb),
 	JOB(FIELD_NUMBER, faults_per_ms),
 	JOB(FIELD_NUMBER, initial_mb),
@@ -89,9 +90,9 @@ static const struct field finish_fields[] = {
 };
 
 static const struct field measured_fields[] = {
-	MEASURED(wall_ms),     MEASURED(cpu_ms),      MEASURED(requests),  MEASURED(request_mb),
-	MEASURED(page_faults), MEASURED(memory_mb),   MEASURED(io_per_ms), MEASURED(messages),
-	MEASURED(sent_mb),     MEASURED(received_mb),
+	MEASURED(wall_ms),     MEASURED(cpu_ms),      MEASURED(requests),      MEASURED(request_mb),
+	MEASURED(page_faults), MEASURED(memory_mb),   MEASURED(io_per_ms),     MEASURED(messages),
+	MEASURED(sent_mb),     MEASURED(received_mb), MEASURED(page_fault_mb),
 };
 
 static const struct field end_fields[] = {

@@ -543,7 +543,9 @@ int recorder_decision(struct recorder *r, const struct recording_decision *d, st
 	if (!rc)
 		rc = put_changed(r, o, d);
 	if (!rc)
-		rc = field_set(o, "request", view_job_json(d->request));
+		rc = field_set(
+			o, "request",
+			view_job_json(d->request, seen_name, &(const struct seen){&r->state, d}));
 	if (!rc)
 		rc = field_set(o, "plan", d->answer ? json_incref(d->answer) : plan_of(r, d));
 	return recording_write_put(r, o, rc, err);

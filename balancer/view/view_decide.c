@@ -152,6 +152,8 @@ static int view_decide_place(struct rules_view *nodes, const struct view_questio
 	if (!rc)
 		rc = rules_place_job(rules, nodes, q->home, q->job, &d->plan, d->nodes);
 	d->ntasks = rc || d->plan.queued ? 0 : q->job->tasks;
+	if (!rc && d->ntasks)
+		rc = rules_expect(rules, nodes, q->home, d->plan.node, q->job, &d->expectation);
 	if (!rc && d->ntasks && rules_policy_migrates(d->policy.policy))
 		rc = view_decide_migrate(nodes, q, rules, d);
 	rules_free(rules);
@@ -196,6 +198,21 @@ int view_decide(const struct view_file *view, const struct view_policy *policy,
 		rules_view_free(nodes);
 	else
 		decision->built = nodes;
+	return rc;
+}
+
+int view_expect(const struct rules_view *nodes, const struct view_question *q, const uint32_t *at,
+		size_t n, struct rules_expectation *out)
+{
+	struct rules *rules = rules_new(RULES_NLB, q->params, q->seed);
+	int rc = rules ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		out[i] = (struct rules_expectation){.known = false};
+		if (at[i] < rules_view_count(nodes))
+			rc = rules_expect(rules, nodes, q->home, at[i], q->job, &out[i]);
+	}
+	rules_free(rules);
 	return rc;
 }
 

@@ -24,6 +24,8 @@ struct view_decision {
 	uint32_t ntasks;	  /* 0: queued */
 	struct rules_move *moves; /* migrating policies: tasks of home, the job's own after them */
 	size_t nmoves;
+	/* of one task at the plan's node; unknown if the job must wait */
+	struct rules_expectation expectation;
 	/* the view that was decided on, for the names of its nodes */
 	const struct rules_view *view;
 	struct rules_view *built; /* the same view if it was made for this decision, or NULL */
@@ -68,6 +70,12 @@ int view_decide_on(struct rules_view *nodes, const struct view_question *questio
  */
 int view_decide(const struct view_file *view, const struct view_policy *policy,
 		struct view_decision *decision, struct iocom_err *err);
+/*
+ * Says what the job would take at each of the N nodes AT of NODES, whichever the policy chose.  A
+ * node that NODES does not have is unknown.  Returns 0; -EINVAL, -ENOMEM; OUT is then undefined.
+ */
+int view_expect(const struct rules_view *nodes, const struct view_question *question,
+		const uint32_t *at, size_t n, struct rules_expectation *out);
 void view_decision_fini(struct view_decision *decision);
 
 #endif

@@ -6,14 +6,25 @@
 #include "balancer/view/view_node.h"
 
 #define JOB(kind, member) FIELD_OF(kind, rules_request, member)
+#define KNOWN(name)                                                                                \
+	{                                                                                          \
+		name, FIELD_ELSEWHERE, 0, 0                                                        \
+	}
 
-static const struct field job_fields[] = {
-	JOB(FIELD_NUMBER, cpu_ms),     JOB(FIELD_NUMBER, io_per_ms),
-	JOB(FIELD_NUMBER, request_kb), JOB(FIELD_NUMBER, reaccess),
-	JOB(FIELD_NUMBER, memory_mb),  JOB(FIELD_NUMBER, faults_per_ms),
-	JOB(FIELD_NUMBER, initial_mb), JOB(FIELD_NUMBER, written_mb),
-	JOB(FIELD_OPTIONAL, requests), JOB(FIELD_COUNT, tasks),
-	JOB(FIELD_COUNT, hops),	       {"com_ms", FIELD_ELSEWHERE, 0, 0},
+#define JOB_FIELDS                                                                                 \
+	JOB(FIELD_NUMBER, cpu_ms), JOB(FIELD_NUMBER, io_per_ms), JOB(FIELD_NUMBER, request_kb),    \
+		JOB(FIELD_NUMBER, reaccess), JOB(FIELD_NUMBER, memory_mb),                         \
+		JOB(FIELD_NUMBER, faults_per_ms), JOB(FIELD_NUMBER, initial_mb),                   \
+		JOB(FIELD_NUMBER, written_mb), JOB(FIELD_OPTIONAL, requests),                      \
+		JOB(FIELD_COUNT, tasks), JOB(FIELD_COUNT, hops), KNOWN("com_ms"),                  \
+		JOB(FIELD_NUMBER, implicit_share)
+
+static const struct field job_fields[] = {JOB_FIELDS};
+/* Those of the job that the decision is about; a charge brings no corrections. */
+static const struct field asked_fields[] = {
+	JOB_FIELDS,
+	KNOWN("corrections"),
+	KNOWN("correction"),
 };
 
 /* Reads one value per task; missing ones are 0. */
@@ -47,51 +58,197 @@ static int read_com(struct field_reader *r, const json_t *list, uint32_t tasks, 
 	return 0;
 }
 
+/* --- corrections ---------------------------------------------------------------- */
+
+static int view_job_factor(struct field_reader *r, const json_t *value, double *out)
+{
+	int rc = field_number(r, value, out);
+
+	if (!rc && (*out < RULES_CORRECTION_MIN || *out > RULES_CORRECTION_MAX))
+		rc = field_expected(r, "a factor from 0.25 to 4", value);
+	return rc;
+}
+
+/* Finds the node that the current path names. */
+static int correction_node(struct field_reader *r, const struct view_places *places,
+			   const char *name, uint32_t *node)
+{
+	const json_t *number = json_object_get(places->numbers, name);
+	uint32_t at = number ? (uint32_t)json_integer_value(number) : VIEW_NOWHERE;
+
+	if (number && places->place)
+		at = places->place[at];
+	*node = at;
+	return at == VIEW_NOWHERE ? field_fail(r, "expected the name of a node of this view") : 0;
+}
+
+static int by_node(const void *a, const void *b)
+{
+	const struct rules_correction *x = a, *y = b;
+
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+static int read_each_correction(struct field_reader *r, const json_t *object,
+				const struct view_places *places, struct rules_correction *out)
+{
+	const char *name;
+	json_t *value;
+	int rc = 0;
+
+	json_object_foreach ((json_t *)object, name, value) {
+		size_t mark = field_enter(r, name, 0);
+
+		rc = correction_node(r, places, name, &out->node);
+		if (!rc)
+			rc = view_job_factor(r, value, &out->factor);
+		if (rc)
+			return rc;
+		out++;
+		field_leave(r, mark);
+	}
+	return 0;
+}
+
+static int read_corrections(struct field_reader *r, const json_t *object,
+			    const struct view_places *places, struct rules_request *job,
+			    struct view_job_own *own)
+{
+	size_t mark = field_enter(r, "corrections", 0), n = json_object_size(object);
+	int rc;
+
+	if (!json_is_object(object))
+		return field_expected(r, "an object of factors by the nodes' names", object);
+	own->corrections = calloc(n + 1, sizeof(*own->corrections));
+	if (!own->corrections)
+		return iocom_err_set(r->err, -ENOMEM, "out of memory");
+	rc = read_each_correction(r, object, places, own->corrections);
+	if (rc)
+		return rc;
+	qsort(own->corrections, n, sizeof(*own->corrections), by_node);
+	job->corrections = own->corrections;
+	job->ncorrections = n;
+	field_leave(r, mark);
+	return 0;
+}
+
+static int read_correction(struct field_reader *r, const json_t *value, double *out)
+{
+	size_t mark = field_enter(r, "correction", 0);
+	int rc = view_job_factor(r, value, out);
+
+	if (!rc)
+		field_leave(r, mark);
+	return rc;
+}
+
+static int read_corrected(struct field_reader *r, const json_t *object,
+			  const struct view_places *places, struct rules_request *job,
+			  struct view_job_own *own)
+{
+	const json_t *nodes = json_object_get(object, "corrections");
+	const json_t *others = json_object_get(object, "correction");
+	int rc = others ? read_correction(r, others, &job->correction) : 0;
+
+	return rc || !nodes ? rc : read_corrections(r, nodes, places, job, own);
+}
+
+static json_t *corrections_json(const struct rules_request *job,
+				const char *(*name)(const void *arg, uint32_t index),
+				const void *arg)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; object && i < job->ncorrections; i++) {
+		const struct rules_correction *c = &job->corrections[i];
+		const char *node = name(arg, c->node);
+
+		if (node && field_set(object, node, json_real(c->factor))) {
+			json_decref(object);
+			return NULL;
+		}
+	}
+	return object;
+}
+
+/* --- jobs ----------------------------------------------------------------------- */
+
+static int read_fields(struct field_reader *r, const json_t *object, bool asked,
+		       struct rules_request *job)
+{
+	int rc = asked ? field_read(r, object, asked_fields, FIELD_COUNT_OF(asked_fields), job)
+		       : field_read(r, object, job_fields, FIELD_COUNT_OF(job_fields), job);
+
+	if (!rc && (job->tasks < 1 || job->tasks > VIEW_TASKS_MAX)) {
+		field_enter(r, "tasks", 0);
+		return field_fail(r, "expected a whole number from 1 to %u, found %u",
+				  VIEW_TASKS_MAX, job->tasks);
+	}
+	return rc;
+}
+
 int view_job_read(struct field_reader *r, const json_t *object, enum rules_rates rates,
-		  struct rules_request *job, double **com_ms)
+		  const struct view_places *places, struct rules_request *job,
+		  struct view_job_own *own)
 {
 	const json_t *list = json_object_get(object, "com_ms");
 	int rc;
 
-	*com_ms = NULL;
+	*own = (struct view_job_own){0};
 	*job = (struct rules_request){
 		.request_kb = 250,
 		.reaccess = rates == RULES_RATES_WALL ? 0 : 5,
 		.requests = -1,
 		.tasks = 1,
 	};
-	rc = field_read(r, object, job_fields, FIELD_COUNT_OF(job_fields), job);
-	if (!rc && (job->tasks < 1 || job->tasks > VIEW_TASKS_MAX)) {
-		field_enter(r, "tasks", 0);
-		return field_fail(r, "expected a whole number from 1 to %u, found %u",
-				  VIEW_TASKS_MAX, job->tasks);
-	}
+	rc = read_fields(r, object, places != NULL, job);
 	if (!rc && list)
-		rc = read_com(r, list, job->tasks, com_ms);
-	job->com_ms = *com_ms;
+		rc = read_com(r, list, job->tasks, &own->com_ms);
+	job->com_ms = own->com_ms;
+	if (!rc && places)
+		rc = read_corrected(r, object, places, job, own);
+	if (rc)
+		view_job_free(own);
 	return rc;
 }
 
-json_t *view_job_json(const struct rules_request *job)
+void view_job_free(struct view_job_own *own)
 {
-	json_t *object = json_object(), *list = job->com_ms ? json_array() : NULL;
-	int rc = object && (list || !job->com_ms) ? 0 : -ENOMEM;
+	free(own->com_ms);
+	free(own->corrections);
+	*own = (struct view_job_own){0};
+}
 
+static json_t *com_json(const struct rules_request *job)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; list && i < job->tasks; i++) {
+		if (json_array_append_new(list, json_real(job->com_ms[i]))) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+json_t *view_job_json(const struct rules_request *job,
+		      const char *(*name)(const void *arg, uint32_t index), const void *arg)
+{
+	json_t *object = json_object();
+	int rc =
+		object ? field_write(object, job_fields, FIELD_COUNT_OF(job_fields), job) : -ENOMEM;
+
+	if (!rc && job->com_ms)
+		rc = field_set(object, "com_ms", com_json(job));
+	if (!rc && name && job->ncorrections)
+		rc = field_set(object, "corrections", corrections_json(job, name, arg));
+	if (!rc && name && job->correction > 0)
+		rc = field_set(object, "correction", json_real(job->correction));
 	if (!rc)
-		rc = field_write(object, job_fields, FIELD_COUNT_OF(job_fields), job);
-	for (uint32_t i = 0; job->com_ms && i < job->tasks && !rc; i++)
-		if (json_array_append_new(list, json_real(job->com_ms[i])))
-			rc = -ENOMEM;
-	if (!rc && list) {
-		rc = field_set(object, "com_ms", list);
-		list = NULL;
-	}
-	if (rc) {
-		json_decref(object);
-		json_decref(list);
-		return NULL;
-	}
-	return object;
+		return object;
+	json_decref(object);
+	return NULL;
 }
 
 bool view_job_same(const struct rules_request *a, const struct rules_request *b)

@@ -43,6 +43,7 @@ void view_file_fini(struct view_file *view)
 		view_node_fini(&view->nodes[i]);
 	free(view->nodes);
 	free(view->com_ms);
+	free(view->corrections);
 	*view = (struct view_file){0};
 }
 
@@ -59,6 +60,35 @@ int view_file_add(struct view_file *view, const struct rules_node *node)
 	return 0;
 }
 
+static void remove_correction(struct view_file *view, uint32_t index)
+{
+	struct rules_request *job = &view->job;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < job->ncorrections; i++) {
+		struct rules_correction c = view->corrections[i];
+
+		if (c.node == index)
+			continue;
+		c.node -= c.node > index;
+		view->corrections[kept++] = c;
+	}
+	job->ncorrections = kept;
+}
+
+void view_file_remove(struct view_file *view, uint32_t index)
+{
+	view_node_fini(&view->nodes[index]);
+	memmove(&view->nodes[index], &view->nodes[index + 1],
+		(view->nnodes - index - 1) * sizeof(*view->nodes));
+	view->nnodes--;
+	remove_correction(view, index);
+	if (view->home > index)
+		view->home--;
+	else if (view->home == index)
+		view->home = 0;
+}
+
 int view_file_charge(struct view_file *view, uint32_t index, const struct rules_request *request)
 {
 	struct view_node *node;
@@ -73,6 +103,9 @@ int view_file_charge(struct view_file *view, uint32_t index, const struct rules_
 	node->charged = grown;
 	grown[node->ncharged] = *request;
 	grown[node->ncharged].tasks = 1;
+	grown[node->ncharged].corrections = NULL;
+	grown[node->ncharged].ncorrections = 0;
+	grown[node->ncharged].correction = 0;
 	grown[node->ncharged++].com_ms = NULL;
 	return 0;
 }
@@ -151,10 +184,9 @@ int view_params_read(struct field_reader *r, const json_t *object, struct rules_
 	return 0;
 }
 
-/* Names are unique: refuses the second of two. */
-static int check_names(struct field_reader *r, const struct view_file *view)
+/* Names are unique: adds them with their numbers to SEEN, and refuses the second of two. */
+static int number_names(struct field_reader *r, const struct view_file *view, json_t *seen)
 {
-	json_t *seen = json_object();
 	int rc = seen ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < view->nnodes && !rc; i++) {
@@ -173,11 +205,11 @@ static int check_names(struct field_reader *r, const struct view_file *view)
 			rc = field_set(seen, name, json_integer(i));
 		}
 	}
-	json_decref(seen);
 	return rc;
 }
 
-static int read_nodes(struct field_reader *r, const json_t *list, struct view_file *view)
+static int read_nodes(struct field_reader *r, const json_t *list, struct view_file *view,
+		      json_t *names)
 {
 	size_t mark = field_enter(r, "nodes", 0), i;
 	json_t *object;
@@ -201,12 +233,28 @@ static int read_nodes(struct field_reader *r, const json_t *list, struct view_fi
 			return rc;
 		field_leave(r, inner);
 	}
-	rc = check_names(r, view);
+	rc = number_names(r, view, names);
 	field_leave(r, mark);
 	return rc;
 }
 
-static int read_view(struct field_reader *r, const json_t *document, struct view_file *view)
+static int read_job(struct field_reader *r, const json_t *object, const json_t *names,
+		    struct view_file *view)
+{
+	const struct view_places places = {.numbers = names};
+	struct view_job_own own;
+	int rc;
+
+	field_enter(r, "job", 0);
+	rc = view_job_read(r, object, view->params.rates, &places, &view->job, &own);
+	view->com_ms = own.com_ms;
+	view->corrections = own.corrections;
+	return rc;
+}
+
+/* NAMES gets those of the nodes. */
+static int read_view(struct field_reader *r, const json_t *document, struct view_file *view,
+		     json_t *names)
 {
 	enum rules_rates rates;
 	int rc = field_read(r, document, VIEW_FIELDS, view);
@@ -220,16 +268,13 @@ static int read_view(struct field_reader *r, const json_t *document, struct view
 	rules_params_default(&view->params, rates);
 	rc = view_params_read(r, document, &view->params);
 	if (!rc)
-		rc = read_nodes(r, json_object_get(document, "nodes"), view);
+		rc = read_nodes(r, json_object_get(document, "nodes"), view, names);
 	if (!rc && view->home >= view->nnodes) {
 		field_enter(r, "home", 0);
 		return field_fail(r, "expected the index of a node, 0 to %u, found %u",
 				  view->nnodes - 1, view->home);
 	}
-	if (rc)
-		return rc;
-	field_enter(r, "job", 0);
-	return view_job_read(r, json_object_get(document, "job"), rates, &view->job, &view->com_ms);
+	return rc ? rc : read_job(r, json_object_get(document, "job"), names, view);
 }
 
 int view_file_decode(const char *name, const char *text, size_t length, struct view_file *view,
@@ -237,7 +282,7 @@ int view_file_decode(const char *name, const char *text, size_t length, struct v
 {
 	struct field_reader r = {
 		.file = name, .err = err, .text = text, .text_length = length, .line = 1};
-	json_t *document;
+	json_t *document, *names;
 	int rc;
 
 	if (length > VIEW_BYTES_MAX)
@@ -248,7 +293,9 @@ int view_file_decode(const char *name, const char *text, size_t length, struct v
 	if (rc)
 		return rc;
 	view_file_init(view, RULES_RATES_COMPUTATION);
-	rc = read_view(&r, document, view);
+	names = json_object();
+	rc = read_view(&r, document, view, names);
+	json_decref(names);
 	json_decref(document);
 	if (rc)
 		view_file_fini(view);
@@ -354,6 +401,13 @@ static json_t *view_json_nodes_json(const struct view_file *view)
 	return NULL;
 }
 
+static const char *file_node_name(const void *arg, uint32_t index)
+{
+	const struct view_file *view = arg;
+
+	return index < view->nnodes ? view->nodes[index].node.name : NULL;
+}
+
 static int view_json_write_view(json_t *o, const struct view_file *view)
 {
 	const struct rules_params *p = &view->params;
@@ -372,7 +426,7 @@ static int view_json_write_view(json_t *o, const struct view_file *view)
 	if (!rc)
 		rc = field_set(o, "nodes", view_json_nodes_json(view));
 	if (!rc)
-		rc = field_set(o, "job", view_job_json(&view->job));
+		rc = field_set(o, "job", view_job_json(&view->job, file_node_name, view));
 	return rc;
 }
 

@@ -17,7 +17,8 @@
  *               cores 1, disk_fixed_ms 8, disk_mb_per_s 40, request_kb 250,
  *               request_sd_kb 50, network_mb_per_s the view's: FC's machine
  *   task, job   request_kb 250, reaccess 5 (wall: 0), requests null, tasks 1,
- *               com_ms a list of zeros; every other amount 0
+ *               com_ms a list of zeros, corrections {}, correction 1; every other
+ *               amount 0
  *   measured    missing: the disk and CPU state follow from the tasks.  In parts:
  *               disk_utilisation = arrivals * service, and the other way round;
  *               service_ms the disk's own, service_ms2 its square, cpu_queue the
@@ -30,7 +31,8 @@
  *
  * Beyond the published fields, a node may have "cores", "measured" may have "io_tasks", a task
  * "pinned", and a node "charged": requests in the form of "job" that home has placed there, in
- * that order, since the node's last vector (MODEL 3.0).
+ * that order, since the node's last vector (MODEL 3.0).  "job" may have "corrections", factors by
+ * the nodes' names, and "correction", that of the other nodes (MODEL 2.1).
  */
 #ifndef IOCOM_VIEW_JSON_H
 #define IOCOM_VIEW_JSON_H
@@ -49,7 +51,7 @@
 struct view_node {
 	struct rules_node node;
 	struct rules_task *tasks;
-	struct rules_request *charged; /* tasks is 1 and com_ms is NULL */
+	struct rules_request *charged; /* tasks is 1, without com_ms and corrections */
 	size_t ncharged;
 };
 
@@ -60,8 +62,9 @@ struct view_file {
 	struct rules_params params; /* rates, reference_mips, network_mb_per_s included */
 	struct view_node *nodes;
 	uint32_t nnodes, room;
-	struct rules_request job; /* job.com_ms is com_ms */
+	struct rules_request job; /* its lists are the next two, or borrowed */
 	double *com_ms;		  /* job.tasks values, or NULL */
+	struct rules_correction *corrections;
 };
 
 /* Makes an empty view with the defaults of RATES. */
@@ -86,6 +89,11 @@ json_t *view_file_json(const struct view_file *view);
 
 /* Adds a copy of NODE with its tasks and without charges.  Returns 0 or -ENOMEM. */
 int view_file_add(struct view_file *view, const struct rules_node *node);
+/*
+ * Removes node INDEX, charges and correction included; the later ones move up by one.  Without home
+ * the first node is home.
+ */
+void view_file_remove(struct view_file *view, uint32_t index);
 /* Adds a placement to node INDEX.  Returns 0; -EINVAL: there is no such node; -ENOMEM. */
 int view_file_charge(struct view_file *view, uint32_t index, const struct rules_request *request);
 

@@ -194,12 +194,12 @@ static int read_charged(struct field_reader *r, const json_t *list, enum rules_r
 	json_array_foreach (list, i, object) {
 		struct rules_request *job = &node->charged[i];
 		size_t inner = field_enter(r, NULL, i);
-		double *com_ms = NULL;
-		int rc = view_job_read(r, object, rates, job, &com_ms);
+		struct view_job_own own;
+		int rc = view_job_read(r, object, rates, NULL, job, &own);
 
 		if (rc)
 			return rc;
-		free(com_ms);
+		view_job_free(&own);
 		job->com_ms = NULL;
 		if (job->tasks != 1)
 			return view_node_wrong(r, object, "tasks", "1");
@@ -408,7 +408,7 @@ static int write_charged(json_t *object, const struct view_node *node)
 	int rc = list ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < node->ncharged && !rc; i++)
-		if (json_array_append_new(list, view_job_json(&node->charged[i])))
+		if (json_array_append_new(list, view_job_json(&node->charged[i], NULL, NULL)))
 			rc = -ENOMEM;
 	if (!rc)
 		return field_set(object, "charged", list);

@@ -29,12 +29,34 @@ int view_load_write(json_t *object, const struct view_node *node);
 bool view_machine_same(const struct view_node *a, const struct view_node *b);
 bool view_load_same(const struct view_node *a, const struct view_node *b);
 
-/* Reads a job into JOB and *COM_MS (malloc'ed or NULL).  After a failure nothing needs freeing. */
+/* Which index of the view a node's name stands for. */
+struct view_places {
+	const json_t *numbers; /* { name: number } */
+	const uint32_t *place; /* the index of each number, or VIEW_NOWHERE; NULL: the same */
+};
+#define VIEW_NOWHERE UINT32_MAX
+
+/* What a job owns: malloc'ed or NULL. */
+struct view_job_own {
+	double *com_ms;
+	struct rules_correction *corrections;
+};
+
+/*
+ * Reads a job into JOB, whose lists OWN owns.  Without PLACES it may have no corrections.  After a
+ * failure nothing needs freeing.
+ */
 int view_job_read(struct field_reader *r, const json_t *object, enum rules_rates rates,
-		  struct rules_request *job, double **com_ms);
-/* Returns a new object; NULL: out of memory. */
-json_t *view_job_json(const struct rules_request *job);
-/* Compares all fields but com_ms. */
+		  const struct view_places *places, struct rules_request *job,
+		  struct view_job_own *own);
+void view_job_free(struct view_job_own *own);
+/*
+ * Returns a new object; NULL: out of memory.  NAME (NULL: the job has no corrections) tells the
+ * name of a node of the view, or NULL.
+ */
+json_t *view_job_json(const struct rules_request *job,
+		      const char *(*name)(const void *arg, uint32_t index), const void *arg);
+/* Compares all fields but com_ms and the corrections. */
 bool view_job_same(const struct rules_request *a, const struct rules_request *b);
 
 /*

@@ -99,6 +99,7 @@ static inline void fixture_decide(struct placement *p, const char *policy, size_
 	p->policy = parsed.name;
 	p->home = "n1";
 	p->node = p->plan.node;
+	p->expectation = d.expectation;
 	p->seed = view.seed;
 	view_decision_fini(&d);
 	view_file_fini(&view);

@@ -247,4 +247,24 @@ static inline struct rules_request job_random(struct draws *d)
 	return j;
 }
 
+/*
+ * Gives JOB random factors for some of N nodes, and perhaps for all others; LIST has room for N.
+ * They come from SEED alone, so that nothing else is drawn differently.
+ */
+static inline void correct_randomly(struct rules_request *job, struct rules_correction *list,
+				    uint32_t n, uint64_t seed)
+{
+	struct draws d = {seed ^ 0x636f7272u};
+	double share = draw(&d, 1);
+
+	job->corrections = list;
+	job->ncorrections = 0;
+	if (draw_chance(&d, 0.5))
+		job->correction = 0.25 * exp2(draw(&d, 4));
+	for (uint32_t i = 0; i < n; i++)
+		if (draw_chance(&d, share))
+			list[job->ncorrections++] =
+				(struct rules_correction){i, 0.25 * exp2(draw(&d, 4))};
+}
+
 #endif

@@ -16,6 +16,7 @@ struct cluster {
 	uint32_t n, home;
 	struct rules_node nodes[MOST_HERE];
 	struct rules_request job;
+	struct rules_correction corrections[MOST_HERE]; /* of the job; half the jobs have some */
 	struct rules_params params;
 	enum rules_policy policy;
 	struct rules_view *view;
@@ -96,6 +97,10 @@ static inline void cluster_draw(struct cluster *c, uint64_t seed)
 	c->job = job_random(&d);
 	if (draw_chance(&d, 0.2))
 		make_alike(c, &d);
+	if (seed % 2 == 0) {
+		correct_randomly(&c->job, c->corrections, c->n, seed);
+		c->params.prediction_feedback = seed % 10 != 0;
+	}
 	c->view = view_of(c->nodes, c->n, c->params.rates);
 }
 
@@ -138,6 +143,16 @@ static inline double scan_disk(const struct cluster *c, const struct rules_cell 
 	return fmin(own + arrivals * es2 / (2 * (1 - rho)), (k->io_tasks + 1) * fmax(es, own));
 }
 
+static inline double scan_factor(const struct cluster *c, uint32_t index)
+{
+	double factor = c->job.correction > 0 ? c->job.correction : 1;
+
+	for (size_t i = 0; i < c->job.ncorrections; i++)
+		if (c->job.corrections[i].node == index)
+			factor = c->job.corrections[i].factor;
+	return c->params.prediction_feedback ? factor : 1;
+}
+
 static inline double scan_response(const struct cluster *c, uint32_t index)
 {
 	const struct rules_cell *k = &c->view->cells[index];
@@ -155,19 +170,24 @@ static inline double scan_response(const struct cluster *c, uint32_t index)
 		faults = j->cpu_ms *
 			 rules_implicit(j->faults_per_ms, k->memory + j->memory_mb, k->n_mem);
 	}
-	return t * fmax(1, (k->queue + 1) / k->cores) + requests * scan_disk(c, k, j->request_kb) +
-	       faults * scan_disk(c, k, RULES_PAGE_KB);
+	return (t * fmax(1, (k->queue + 1) / k->cores) + requests * scan_disk(c, k, j->request_kb) +
+		faults * scan_disk(c, k, RULES_PAGE_KB)) *
+	       scan_factor(c, index);
 }
 
-static inline bool scan_worthwhile(const struct cluster *c, uint32_t index)
+static inline double scan_cost(const struct cluster *c, uint32_t index)
 {
 	const struct rules_cell *i = &c->view->cells[c->home], *k = &c->view->cells[index];
 	double from = i->network > 0 ? i->network : c->params.network_mb_per_s;
 	double to = k->network > 0 ? k->network : c->params.network_mb_per_s;
-	double cost = rules_transfer_cost_ms(c->params.fixed_cost_ms, c->job.initial_mb,
-					     fmin(from, to), i->disk_mb_per_s, k->disk_mb_per_s);
 
-	return scan_response(c, c->home) > scan_response(c, index) + cost;
+	return rules_transfer_cost_ms(c->params.fixed_cost_ms, c->job.initial_mb, fmin(from, to),
+				      i->disk_mb_per_s, k->disk_mb_per_s);
+}
+
+static inline bool scan_worthwhile(const struct cluster *c, uint32_t index)
+{
+	return scan_response(c, c->home) > scan_response(c, index) + scan_cost(c, index);
 }
 
 static inline bool scan_eligible(const struct cluster *c, uint32_t index)

@@ -183,7 +183,7 @@ static void test_comment(void **state)
 	row = read_as(&p, PLACEMENT_ROW, &answer);
 	assert_string_equal(answer.ask.comment, "nightly \xc3\xa4");
 	out = open_memstream(&says, &size);
-	placement_text_print(&answer, out);
+	placement_text_print(&answer, NULL, out);
 	fclose(out);
 	assert_non_null(strstr(says, "Job n1-0badcafe-17\nComment: nightly \xc3\xa4\n"));
 	free(says);
@@ -295,6 +295,7 @@ static void test_answer(void **state)
 	p.restarts = 3;
 	p.first = "n1-0badcafe-9";
 	p.lease_ms = 30000;
+	p.expectation = (struct rules_expectation){4400.5, 9000.25, 1.3, 0.9, true};
 	assert_int_equal(placement_refuse(&p, "n4", "memory", "no room for 50 MB"), 0);
 	p.view = json_pack("{s:i}", "version", 1);
 	text = read_as(&p, PLACEMENT_ANSWER, &back);
@@ -319,6 +320,9 @@ static void test_answer(void **state)
 	assert_memory_equal(&back.need, &p.need, sizeof(p.need));
 	assert_int_equal(back.plan.nreasons, p.plan.nreasons);
 	assert_string_equal(back.refused[0].text, "no room for 50 MB");
+	assert_true(back.expectation.known && back.expectation.there_ms == 4400.5 &&
+		    back.expectation.home_ms == 9000.25 && back.expectation.there_factor == 1.3 &&
+		    back.expectation.home_factor == 0.9);
 	assert_int_equal(json_integer_value(json_object_get(back.view, "version")), 1);
 	free(text);
 	placement_fini(&back);
@@ -421,9 +425,14 @@ static void test_older_answer(void **state)
 	assert_int_equal(placement_read(&p, document, "it", &err), 0);
 	assert_string_equal(p.policy, "");
 	assert_true(!p.placed && !p.need_given && !p.nnodes && p.need.value[NEED_MEMORY_MB] == 50);
+	assert_true(!p.expectation.known && p.expectation.there_ms == 0);
 	placement_fini(&p);
 	json_decref(document);
 }
+
+#define EXPECTED(there_ms, factor)                                                                 \
+	"{\"expected\":{\"there_ms\":" there_ms ",\"home_ms\":1,\"there_factor\":" factor          \
+	",\"home_factor\":1}}"
 
 static void test_wrong_answers(void **state)
 {
@@ -449,6 +458,13 @@ static void test_wrong_answers(void **state)
 		{"{\"nodes\":[\"n1\"]}", "nodes"},
 		{"{\"ended\":{\"kind\":\"one\"}}", "kind"},
 		{"{\"wait_ms\":\"long\"}", "wait_ms"},
+		{"{\"expected\":[]}", "expected"},
+		{"{\"expected\":{}}", "expected"},
+		{EXPECTED("-1", "1"), "expected"},
+		{EXPECTED("\"soon\"", "1"), "expected"},
+		{EXPECTED("1", "0.2"), "expected"},
+		{EXPECTED("1", "4.5"), "expected"},
+		{EXPECTED("1", "null"), "expected"},
 	};
 	struct placement p;
 	char sentence[80];
@@ -511,10 +527,81 @@ static char *explained(const struct placement *p)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	placement_text_print(p, out);
+	placement_text_print(p, NULL, out);
 	placement_text_line(p, out);
 	fclose(out);
 	return text;
+}
+
+static void must_say(const struct placement *p, const char *sentence, bool says)
+{
+	char *text = explained(p);
+
+	if ((strstr(text, sentence) != NULL) != says)
+		fail_msg("'%s'%s in:\n%s", sentence, says ? " is not" : "", text);
+	free(text);
+}
+
+/* `place`, `explain` and `run -v` tell what is expected where the job goes, and at home. */
+static void test_expected_in_words(void **state)
+{
+	struct placement p;
+
+	(void)state;
+	fixture_decide(&p, "iocm-re", 5, 9);
+	p.node = "n3";
+	p.expectation = (struct rules_expectation){4400, 9000, 1, 1, true};
+	must_say(&p, "\nExpected: 4.4 s there, 9.0 s at home.\n", true); /* all of it */
+	must_say(&p, ". Expected: 4.4 s there, 9.0 s at home.\n", true); /* one line */
+	p.expectation.there_factor = 1.3;
+	p.expectation.home_factor = 0.9;
+	must_say(&p, "at home (corrected by 1.3 there, 0.9 at home).\n", true);
+	p.node = "n1";
+	p.expectation.there_ms = 9000;
+	p.expectation.there_factor = p.expectation.home_factor = 1;
+	must_say(&p, "\nExpected: 9.0 s at home.\n", true);
+	p.expectation.there_factor = p.expectation.home_factor = 0.25;
+	must_say(&p, "\nExpected: 9.0 s at home (corrected by 0.25).\n", true);
+	p.expectation.known = false;
+	must_say(&p, ". Expected:", false);
+	must_say(&p, "\nExpected: nothing, because nothing is known of what the job needs.\n",
+		 true);
+	p.plan.queued = true;
+	must_say(&p, "Expected:", false);
+	p.plan.queued = false;
+	p.failed = true;
+	must_say(&p, "Expected:", false);
+	placement_fini(&p);
+}
+
+static void must_tell(const struct placement *p, const char *line)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	placement_text_print(p, "it took 5.1 s", out);
+	fclose(out);
+	if (!strstr(text, line))
+		fail_msg("'%s' is not in:\n%s", line, text);
+	free(text);
+}
+
+/* `explain` tells in the same line what the job took. */
+static void test_taken_in_words(void **state)
+{
+	struct placement p;
+
+	(void)state;
+	fixture_decide(&p, "iocm-re", 5, 9);
+	p.node = "n3";
+	p.expectation = (struct rules_expectation){4400, 9000, 1, 1, true};
+	must_tell(&p, "\nExpected: 4.4 s there, 9.0 s at home; it took 5.1 s.\n");
+	p.expectation.known = false;
+	must_tell(&p, "\nExpected: nothing, because nothing was known of what the job needs; "
+		      "it took 5.1 s.\n");
+	placement_fini(&p);
 }
 
 /* Returns true if the row BACK of P has NAME's vector. */
@@ -664,6 +751,8 @@ int main(void)
 		cmocka_unit_test(test_older_answer),
 		cmocka_unit_test(test_wrong_answers),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_expected_in_words),
+		cmocka_unit_test(test_taken_in_words),
 		cmocka_unit_test(test_rows_tell_the_same),
 		cmocka_unit_test(test_row_without_room),
 		cmocka_unit_test(test_row_size),

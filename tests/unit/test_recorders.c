@@ -233,6 +233,8 @@ static void end(struct record_stream *s, FILE *f)
 
 static void decide(unsigned int number, const char *policy, bool run)
 {
+	/* home, and the node that comes first in the view, if there is one */
+	static const struct rules_correction corrections[] = {{0, 0.75}, {1, 1.5}};
 	struct job_order order = {.submit_ns = clock_real_ns(), .class_name = "a\xff\nb"};
 	struct rules_request request = {
 		.cpu_ms = 100,
@@ -240,7 +242,11 @@ static void decide(unsigned int number, const char *policy, bool run)
 		.request_kb = 64,
 		.memory_mb = 20,
 		.requests = 700,
+		.implicit_share = 0.25,
 		.tasks = 1,
+		.corrections = corrections,
+		.ncorrections = 2,
+		.correction = 0.5,
 	};
 	struct view_decision decision;
 	struct view_policy chosen;
@@ -286,6 +292,7 @@ static void finish(unsigned int number, const char *from, uint64_t kind, uint64_
 		.request_kb = 65.536,
 		.memory_mb = 2,
 		.faults_per_ms = 0.5,
+		.behaviour = {.fault_requests = 16, .fault_kb = 2048},
 	};
 
 	snprintf(r.job, sizeof(r.job), "me-0000002a-%u", number);
@@ -295,10 +302,23 @@ static void finish(unsigned int number, const char *from, uint64_t kind, uint64_
 /* --- what was recorded ---------------------------------------------------------------- */
 
 struct found {
-	unsigned int nodes, submitted, decisions, only_asked, finished;
+	unsigned int nodes, submitted, decisions, only_asked, finished, corrected;
 	uint64_t dropped;
 	struct recording_finish last;
 };
+
+/* Returns whether the decision just read corrects its home and one more node, and all others. */
+static bool corrects(struct recording *r, const struct rules_request *job)
+{
+	struct view_file v;
+	double factor = 0;
+
+	assert_int_equal(recording_view(r, &v), 0);
+	for (size_t i = 0; i < job->ncorrections; i++)
+		if (job->corrections[i].node == v.home)
+			factor = job->corrections[i].factor;
+	return job->ncorrections == 2 && factor == 0.75 && job->correction == 0.5;
+}
 
 static struct found check_file(void)
 {
@@ -317,7 +337,8 @@ static struct found check_file(void)
 		struct view_decision again;
 
 		found.nodes += line->kind == RECORDING_NODE;
-		found.submitted += line->kind == RECORDING_SUBMIT;
+		found.submitted +=
+			line->kind == RECORDING_SUBMIT && line->job.implicit_share == 0.25;
 		if (line->kind == RECORDING_FINISH) {
 			found.finished++;
 			found.last = line->finish;
@@ -328,6 +349,7 @@ static struct found check_file(void)
 			continue;
 		found.decisions++;
 		found.only_asked += !line->decision.job[0];
+		found.corrected += corrects(r, line->decision.request);
 		rc = recording_decide(r, 0, &again, &err);
 		if (rc != 1)
 			fail_msg("line %llu: %d %s", (unsigned long long)line->number, rc,
@@ -366,13 +388,15 @@ static void test_lines(void **state)
 	assert_int_equal(found.submitted, 2);
 	assert_int_equal(found.decisions, 3);
 	assert_int_equal(found.only_asked, 1);
+	assert_int_equal(found.corrected, 3);
 	assert_int_equal(found.finished, 2);
 	assert_int_equal(found.dropped, 1);
 	assert_int_equal(counters.record_lines_lost, 1);
 	assert_int_equal(found.last.exit, -9);
 	assert_int_equal(found.last.moves, 0);
 	assert_true(found.last.measured.wall_ms == 2500 && found.last.measured.requests == 700 &&
-		    found.last.measured.page_faults == 20);
+		    found.last.measured.page_faults == 16 &&
+		    found.last.measured.page_fault_mb == 2.048);
 	assert_false(recording_never_ran(&found.last));
 }
 

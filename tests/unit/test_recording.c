@@ -145,6 +145,7 @@ static void disturb(struct draws *d, struct view_file *v)
 		assert_int_equal(view_node_copy(&v->nodes[i], &from), 0);
 	}
 	free(v->com_ms);
+	free(v->corrections);
 	v->com_ms = NULL;
 	view_random_job(d, v);
 	v->seed = draw_bits(d) & VIEW_SEED_MAX;
@@ -264,6 +265,63 @@ static void test_other_plan(void **state)
 }
 
 /* --- a reader reads what was written ------------------------------------------------- */
+
+/*
+ * A decision by node n3, which sees n1 as its second node and does not see n2: the line names the
+ * corrected nodes, so reading it back gives the same places.
+ */
+static void test_corrections_by_name(void **state)
+{
+	const struct rules_correction both[] = {{0, 0.5}, {1, 4}};
+	const uint32_t order[] = {2, 0};
+	struct recording_header h = header_of(RULES_RATES_COMPUTATION, false);
+	struct recorder *r = create(path, &h);
+	struct rules_plan plan = {.stayed = true};
+	struct rules_request job = job_cpu(1000);
+	struct recording_decision d = {.job = "1",
+				       .policy = "nlb",
+				       .home = 2,
+				       .seed = 1,
+				       .params = &h.params,
+				       .request = &job,
+				       .order = order,
+				       .norder = 2,
+				       .plan = &plan};
+	const struct recording_line *line;
+	struct recording *in;
+	struct view_file view;
+	json_t *document, *factors;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		struct view_node n = {.node = node_fc(i == 0 ? "n1" : i == 1 ? "n2" : "n3")};
+
+		assert_int_equal(recorder_node(r, 0, i, &n, NULL), 0);
+	}
+	job.corrections = both;
+	job.ncorrections = 2;
+	job.correction = 0.25;
+	assert_int_equal(recorder_decision(r, &d, NULL), 0);
+	finish(r);
+	in = open_it(path);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(next(in)->kind, RECORDING_NODE);
+	line = next(in);
+	assert_int_equal(line->kind, RECORDING_DECISION);
+	assert_int_equal(recording_view(in, &view), 0);
+	assert_string_equal(view.nodes[0].node.name, "n3");
+	assert_int_equal(view.job.ncorrections, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_true(view.job.corrections[i].node == both[i].node &&
+			    view.job.corrections[i].factor == both[i].factor);
+	assert_true(view.job.correction == 0.25);
+	document = view_file_json(&view);
+	factors = json_object_get(json_object_get(document, "job"), "corrections");
+	assert_true(json_number_value(json_object_get(factors, "n3")) == 0.5);
+	assert_true(json_number_value(json_object_get(factors, "n1")) == 4);
+	json_decref(document);
+	recording_close(in);
+}
 
 static struct recording_job job_of(const char *id, double time_ms)
 {
@@ -483,6 +541,9 @@ static void test_full_disk(void **state)
 #define HEAD  "{\"record\": \"header\", \"version\": 1}\n"
 #define NODES "{\"record\": \"node\", \"time_ms\": 0, \"node\": 0, \"name\": \"a\"}\n"
 
+#define DECISION(request)                                                                          \
+	"{\"record\": \"decision\", \"time_ms\": 0, \"request\": " request ", \"plan\": {}}\n"
+
 static const struct {
 	const char *text, *said;
 } errors[] = {
@@ -533,6 +594,16 @@ static const struct {
 	 ":3:59: changed[0].node: expected a whole number from 0 to 0, found 4"},
 	{HEAD NODES "{\"record\": \"decision\", \"time_ms\": 0, \"changed\": [3]}\n",
 	 "changed[0]: expected a node, found 3"},
+	{HEAD NODES DECISION("{\"corrections\": {\"b\": 1}}"),
+	 "request.corrections.b: expected the name of a node of this view"},
+	{HEAD NODES DECISION("{\"corrections\": {\"a\": 5}}"),
+	 "request.corrections.a: expected a factor from 0.25 to 4, found 5"},
+	{HEAD NODES DECISION("{\"correction\": 0.1}"),
+	 "request.correction: expected a factor from 0.25 to 4, found 0.1"},
+	{HEAD NODES "{\"record\": \"node\", \"time_ms\": 0, \"node\": 1, \"name\": \"b\"}\n"
+		    "{\"record\": \"decision\", \"time_ms\": 0, \"nodes\": [0], \"request\": "
+		    "{\"corrections\": {\"b\": 1}}, \"plan\": {}}\n",
+	 "request.corrections.b: expected the name of a node of this view"},
 	{HEAD "{\"record\": \"end\", \"time_ms\": 0}\n" NODES,
 	 ":3:1: nothing may follow the \"end\""},
 	{HEAD NODES "{\"record\": \"node\", \"time_ms\"",
@@ -693,6 +764,20 @@ static void test_to_job(void **state)
 	recording_to_job(&j, &f, &out);
 	assert_true(out.requests == 0 && out.request_kb == 256 && out.faults_per_ms == 0.5 &&
 		    out.io_per_ms == 0.1);
+	/* A reader of mapped files: its page faults are requests, wherever it runs. */
+	f.measured.page_faults = 1000;
+	f.measured.page_fault_mb = 100;
+	f.measured.request_mb = 0;
+	f.measured.wall_ms = 10000;
+	recording_to_job(&j, &f, &out);
+	assert_true(out.requests == 500 && out.request_kb == 100 &&
+		    out.faults_per_ms == j.faults_per_ms && out.io_per_ms == 0.1);
+	/* Where memory was short, they may be what short memory makes. */
+	f.memory_short = true;
+	recording_to_job(&j, &f, &out);
+	assert_true(out.requests == 0 && out.faults_per_ms == 0.25);
+	f.measured = (struct recording_measured){.page_faults = 1};
+	assert_false(recording_never_ran(&f));
 }
 
 /* Jobs that end in another order than they came, one that never ends, many at once. */
@@ -771,7 +856,7 @@ int main(void)
 		cmocka_unit_test(test_errors),	      cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_long_line),     cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_recognise),     cmocka_unit_test(test_to_job),
-		cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_jobs),	      cmocka_unit_test(test_corrections_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -129,6 +129,37 @@ static void slaves_spread_while_it_pays(void **state)
 }
 
 /*
+ * The same with what earlier jobs taught: where home takes twice as long as expected, the sixth
+ * slave gains, too (q = 3: 6 s there, 3.132 s elsewhere), and for the seventh no communication is
+ * left at home; where the others take four times, only the first two gain (q = 8, 7: 6.132 s).
+ */
+static void corrections_count_for_slaves(void **state)
+{
+	static const struct rules_correction twice = {0, 2};
+	struct rules_correction others[7];
+	struct rules_node nodes[8];
+	struct rules_params p = computation();
+	struct rules_request job = job_com(8, 1000, 2000);
+	const struct rules_reason *r;
+	struct rules_plan plan;
+	uint32_t where[8];
+
+	(void)state;
+	idle_nodes(nodes, 8);
+	job.corrections = &twice;
+	job.ncorrections = 1;
+	assert_int_equal(place_job(&p, nodes, 8, &job, 1, &plan, where), 6);
+	for (uint32_t i = 0; i < 7; i++)
+		others[i] = (struct rules_correction){i + 1, 4};
+	job.corrections = others;
+	job.ncorrections = 7;
+	assert_int_equal(place_job(&p, nodes, 8, &job, 1, &plan, where), 2);
+	r = assert_reason(&plan, RULES_C_COM_RESPONSE, plan.node, true);
+	assert_close(r->left, 8 * 1000, 1e-9);
+	assert_close(r->right, 4 * 1000 + 2000 + 132, 1e-9);
+}
+
+/*
  * O-17: on the node where a slave starts, only this slave waits, and its communication counts
  * there. With one task there and 5 s of communication of others: 2 + 2 s there against 1 + 2 +
  * 0.132 s.
@@ -637,6 +668,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slaves_spread_while_it_pays),
+		cmocka_unit_test(corrections_count_for_slaves),
 		cmocka_unit_test(slaves_that_start_apart_leave_busy_nodes_only),
 		cmocka_unit_test(slaves_share_few_nodes_evenly),
 		cmocka_unit_test(literal_5_never_spreads_an_empty_cluster),

@@ -292,6 +292,87 @@ static void live_significance_is_a_utilisation(void **state)
 	rules_view_free(view);
 }
 
+/* 239 requests a second were admitted a moment ago; no sample has shown one of them. */
+static void announced_load_counts_before_it_is_measured(void **state)
+{
+	struct rules_node nodes[] = {node_live("a", 0, 1), node_live("b", 0, 0)};
+	struct rules_params p = params_wall();
+	struct rules_request job = job_io(100, 100);
+	const struct rules_reason *r;
+	struct rules_view *view;
+	struct rules_plan plan;
+
+	(void)state;
+	nodes[0].disk_fixed_ms = 0.1;
+	nodes[0].disk_mb_per_s = 500;
+	nodes[0].request_kb = 128;
+	nodes[0].advertised.io_per_ms = nodes[0].advertised.explicit_per_ms = 0.239;
+	view = view_of(nodes, 2, RULES_RATES_WALL);
+	place(RULES_IOCM_RE, &p, view, 0, &job, &plan);
+	r = assert_reason(&plan, RULES_C_IO_PRESENT, 0, true);
+	assert_close(r->left, 0.239 * (0.1 + 128 / 500.0), 1e-12);
+	place(RULES_IOCM_RE_HOM, &p, view, 0, &job, &plan);
+	assert_reason(&plan, RULES_C_IO_PRESENT, 0, true);
+	/* Its weight: half of it, and the measured utilisation alone. */
+	p.significance_demand = 0.5;
+	place(RULES_IOCM_RE, &p, view, 0, &job, &plan);
+	r = assert_reason(&plan, RULES_C_IO_PRESENT, 0, false);
+	assert_close(r->left, 0.239 * (0.1 + 128 / 500.0) / 2, 1e-12);
+	p.significance_demand = 0;
+	place(RULES_IOCM_RE, &p, view, 0, &job, &plan);
+	r = assert_reason(&plan, RULES_C_IO_PRESENT, 0, false);
+	assert_close(r->left, 0, 1e-12);
+	/* What is measured counts where it is more; a disk is at most fully busy. */
+	p.significance_demand = 1;
+	nodes[0].measured.disk_utilisation = 0.7;
+	assert_int_equal(rules_view_set(view, 0, &nodes[0]), 0);
+	place(RULES_IOCM_RE, &p, view, 0, &job, &plan);
+	r = assert_reason(&plan, RULES_C_IO_PRESENT, 0, true);
+	assert_close(r->left, 0.7, 1e-12);
+	nodes[0].advertised.io_per_ms = nodes[0].advertised.explicit_per_ms = 10;
+	assert_int_equal(rules_view_set(view, 0, &nodes[0]), 0);
+	place(RULES_IOCM_RE, &p, view, 0, &job, &plan);
+	r = assert_reason(&plan, RULES_C_IO_PRESENT, 0, true);
+	assert_close(r->left, 1, 1e-12);
+	rules_view_free(view);
+}
+
+/* Page faults that a job makes anywhere: a charge adds them to the implicit load. */
+static void live_implicit_part_stays_apart(void **state)
+{
+	struct rules_node nodes[] = {node_live("a", 0.5, 1), node_live("b", 0, 0)};
+	struct rules_view *view = view_of(nodes, 2, RULES_RATES_WALL);
+	struct rules_params p = params_wall();
+	struct rules_request job = job_io(100, 800), mapped;
+	struct rules_plan plan, other;
+	const double io = 0.5 / 14.25 + 0.4; /* with the charge */
+	const struct rules_reason *r;
+
+	(void)state;
+	job.io_per_ms = 0.4;
+	mapped = job;
+	mapped.implicit_share = 0.75;
+	/* The time is the same, wherever the requests come from. */
+	place(RULES_IO_RE, &p, view, 0, &job, &plan);
+	place(RULES_IO_RE, &p, view, 0, &mapped, &other);
+	assert_int_equal(plan.node, other.node);
+	assert_close(assert_reason(&other, RULES_C_RESPONSE, 1, true)->left,
+		     assert_reason(&plan, RULES_C_RESPONSE, 1, true)->left, 1e-12);
+	assert_int_equal(rules_view_charge(view, 0, &mapped), 0);
+	p.significance_demand = 0;
+	p.measured_state = false;
+	p.io_significance = 0.95;
+	place(RULES_IOCM_RE, &p, view, 0, &job, &plan);
+	r = assert_reason(&plan, RULES_C_IO_PRESENT, 0, false);
+	assert_close(r->left, (0.5 / 14.25 + 0.1) / io, 1e-12); /* of a disk that is full */
+	r = assert_reason(&plan, RULES_C_IMPLICIT_PRESENT, 0, false);
+	assert_close(r->left, 0.3 / io, 1e-12);
+	assert_int_equal(rules_view_discharge(view, 0, &mapped), 0);
+	mapped.implicit_share = 1.5;
+	assert_int_equal(rules_view_charge(view, 0, &mapped), -EINVAL);
+	rules_view_free(view);
+}
+
 /* Loads follow from tasks: 1.2 to 1.6, with the hit rates of the derived checks. */
 static void load_indices_follow_from_tasks(void **state)
 {
@@ -458,6 +539,8 @@ int main(void)
 		cmocka_unit_test(iocm_re_picks_its_stage),
 		cmocka_unit_test(fallthrough_reaches_the_cpu_stage),
 		cmocka_unit_test(live_significance_is_a_utilisation),
+		cmocka_unit_test(announced_load_counts_before_it_is_measured),
+		cmocka_unit_test(live_implicit_part_stays_apart),
 		cmocka_unit_test(load_indices_follow_from_tasks),
 		cmocka_unit_test(candidate_load_uses_its_hit_rate),
 		cmocka_unit_test(predicted_faults_count_in_the_response),

@@ -82,15 +82,24 @@ static enum stage cpu_stage(const struct cluster *c)
 	return scan_count(c, c->home, i->cpu + 1) > c->params.cpu_threshold * cores ? TASKS : STAY;
 }
 
+/* The share of the disk's time that I's load takes, measured or announced. */
+static double scan_busy(const struct cluster *c, const struct rules_cell *i)
+{
+	bool measured = c->params.measured_state && i->measured;
+	double service = measured && i->seen_service > 0 ? i->seen_service : i->service;
+
+	if (!measured)
+		return fmin(1, i->io * service);
+	return fmin(1, fmax(i->utilisation, c->params.significance_demand * i->io * service));
+}
+
 static enum stage hom_stage(const struct cluster *c, bool memory)
 {
 	const struct rules_cell *i = cell(c, c->home);
 	double part = c->params.hom_stage_explicit ? i->explicit_io : i->io, io = part;
 
 	if (c->params.rates == RULES_RATES_WALL && part > 0)
-		io = (c->params.measured_state && i->measured ? i->utilisation
-							      : fmin(1, i->io * i->service)) *
-		     (part / i->io);
+		io = scan_busy(c, i) * (part / i->io);
 	if (io > c->params.io_significance)
 		return IO_ALONE;
 	if (memory)
@@ -349,6 +358,41 @@ static void search_equals_a_scan(void **state)
 		assert_true(chosen[compared[i]] > SEEDS / COMPARED / 20);
 }
 
+static void require_expected(const struct cluster *c, struct rules *rules, uint32_t k)
+{
+	bool known = c->job.cpu_ms > 0 || rules_request_count(&c->job, c->params.rates) > 0;
+	double home = scan_response(c, c->home), there = home;
+	struct rules_expectation e;
+
+	if (k != c->home)
+		there = scan_response(c, k) + scan_cost(c, k);
+	assert_int_equal(rules_expect(rules, c->view, c->home, k, &c->job, &e), 0);
+	REQUIRE(c, e.known == known);
+	REQUIRE(c, e.there_factor == scan_factor(c, k));
+	REQUIRE(c, e.home_factor == scan_factor(c, c->home));
+	REQUIRE(c, fabs(e.home_ms - home) <= 1e-9 * home);
+	REQUIRE(c, fabs(e.there_ms - there) <= 1e-9 * there);
+	REQUIRE(c, k != c->home || e.there_ms == e.home_ms);
+}
+
+/* Whatever the policy, each node is expected to take what the plain formula says. */
+static void expectations_equal_a_scan(void **state)
+{
+	static struct cluster c;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS / 10; seed++) {
+		struct rules *rules;
+
+		cluster_draw(&c, seed);
+		rules = rules_new(c.policy, &c.params, c.seed);
+		for (uint32_t k = 0; k < c.n; k++)
+			require_expected(&c, rules, k);
+		rules_free(rules);
+		rules_view_free(c.view);
+	}
+}
+
 /* Brief or full: every policy chooses the same node. */
 static void brief_plans_choose_the_same_node(void **state)
 {
@@ -394,8 +438,11 @@ static void brief_plans_of_large_clusters(void **state)
 		for (int i = 0; i < 40; i++) {
 			uint32_t home = (uint32_t)draw(&d, 2000), a[6], b[6];
 			struct rules_request job = job_random(&d);
+			struct rules_correction corrections[2000];
 			struct rules_plan plan;
 
+			if (i % 2 == 0)
+				correct_randomly(&job, corrections, 2000, seed * 64 + (uint64_t)i);
 			job.tasks = 1 + (uint32_t)draw(&d, 6);
 			assert_int_equal(rules_place_job(full, view, home, &job, &plan, a), 0);
 			assert_int_equal(rules_place_job(brief, view, home, &job, &plan, b), 0);
@@ -458,6 +505,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(search_equals_a_scan),
+		cmocka_unit_test(expectations_equal_a_scan),
 		cmocka_unit_test(brief_plans_choose_the_same_node),
 		cmocka_unit_test(brief_plans_of_large_clusters),
 		cmocka_unit_test(the_weighted_search_finds_the_lightest),

@@ -170,6 +170,56 @@ static void same_view(const struct view_file *a, const struct view_file *b)
 	assert_int_equal(a->job.com_ms == NULL, b->job.com_ms == NULL);
 	if (a->job.com_ms)
 		assert_memory_equal(a->job.com_ms, b->job.com_ms, a->job.tasks * sizeof(double));
+	assert_true(a->job.correction == b->job.correction);
+	assert_int_equal(a->job.ncorrections, b->job.ncorrections);
+	for (size_t i = 0; i < a->job.ncorrections; i++) {
+		assert_int_equal(a->job.corrections[i].node, b->job.corrections[i].node);
+		assert_true(a->job.corrections[i].factor == b->job.corrections[i].factor);
+	}
+}
+
+/* Factors by name become factors by node in ascending order, whatever the order of names. */
+static void test_corrections(void **state)
+{
+	struct view_file v;
+
+	(void)state;
+	decode("{\"nodes\": [{}, {}, {\"name\": \"x\"}], \"job\": {\"correction\": 0.5,"
+	       "\"corrections\": {\"x\": 0.25, \"n1\": 4, \"n2\": 1}}}",
+	       &v);
+	assert_true(v.job.correction == 0.5);
+	assert_int_equal(v.job.ncorrections, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(v.job.corrections[i].node, i);
+	assert_true(v.job.corrections[0].factor == 4 && v.job.corrections[1].factor == 1 &&
+		    v.job.corrections[2].factor == 0.25);
+	view_file_fini(&v);
+	decode("{\"nodes\": [{}], \"job\": {\"corrections\": {}}}", &v);
+	assert_true(v.job.ncorrections == 0 && v.job.correction == 0);
+	view_file_fini(&v);
+}
+
+/* A node leaves with its factor, and the others keep theirs. */
+static void test_remove(void **state)
+{
+	struct view_file v;
+
+	(void)state;
+	decode("{\"home\": 2, \"nodes\": [{}, {\"ram_mb\": 7}, {}], \"job\": {\"corrections\":"
+	       "{\"n1\": 0.5, \"n2\": 2, \"n3\": 4}}}",
+	       &v);
+	view_file_remove(&v, 1);
+	assert_int_equal(v.nnodes, 2);
+	assert_string_equal(v.nodes[1].node.name, "n3");
+	assert_int_equal(v.home, 1);
+	assert_int_equal(v.job.ncorrections, 2);
+	assert_true(v.job.corrections[0].node == 0 && v.job.corrections[0].factor == 0.5);
+	assert_true(v.job.corrections[1].node == 1 && v.job.corrections[1].factor == 4);
+	view_file_remove(&v, 1); /* home */
+	assert_true(v.nnodes == 1 && v.home == 0 && v.job.ncorrections == 1);
+	view_file_remove(&v, 0);
+	assert_true(v.nnodes == 0 && v.home == 0 && v.job.ncorrections == 0);
+	view_file_fini(&v);
 }
 
 static char *encode(const struct view_file *v, size_t *n)
@@ -231,6 +281,7 @@ static void test_numbers(void **state)
 
 #define NODE	   "{\"name\": \"n1\"}"
 #define VIEW(node) "{\"nodes\": [" node "], \"job\": {}}"
+#define JOB(job)   "{\"nodes\": [" NODE "], \"job\": " job "}"
 
 /* Wrong texts, and what the error must say. */
 static const struct {
@@ -326,6 +377,24 @@ static const struct {
 	{"{\"nodes\": [{}], \"job\": {\"com_ms\": [0, 4]}}",
 	 "job.com_ms: expected at most 1 numbers, one a task, found 2"},
 	{"{\"nodes\": [{}], \"job\": {\"class\": \"x\"}}", "job.class: unknown field"},
+	{JOB("{\"corrections\": [1]}"),
+	 "job.corrections: expected an object of factors by the nodes' names, found a list"},
+	{JOB("{\"corrections\": {\"n1\": 1, \"n2\": 2}}"),
+	 "t.json:1:68: job.corrections.n2: expected the name of a node of this view"},
+	{JOB("{\"corrections\": {\"n1\": 0.24}}"),
+	 "job.corrections.n1: expected a factor from 0.25 to 4, found 0.24"},
+	{JOB("{\"corrections\": {\"n1\": 4.01}}"),
+	 "job.corrections.n1: expected a factor from 0.25 to 4, found 4.01"},
+	{JOB("{\"corrections\": {\"n1\": -1}}"),
+	 "job.corrections.n1: expected a number that is not negative, found -1"},
+	{JOB("{\"corrections\": {\"n1\": null}}"),
+	 "job.corrections.n1: expected a number, found null"},
+	{JOB("{\"correction\": 0}"), "job.correction: expected a factor from 0.25 to 4, found 0"},
+	{JOB("{\"correction\": \"1\"}"), "job.correction: expected a number, found \"1\""},
+	{VIEW("{\"charged\": [{\"correction\": 2}]}"),
+	 "nodes[0].charged[0].correction: unknown field"},
+	{VIEW("{\"charged\": [{\"corrections\": {\"n1\": 2}}]}"),
+	 "nodes[0].charged[0].corrections: unknown field"},
 };
 
 static void test_errors(void **state)
@@ -592,7 +661,8 @@ int main(void)
 		cmocka_unit_test(test_sizes),	   cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_as_without), cmocka_unit_test(test_same_answer),
 		cmocka_unit_test(test_same_plan),  cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_manual),
+		cmocka_unit_test(test_manual),	   cmocka_unit_test(test_corrections),
+		cmocka_unit_test(test_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
