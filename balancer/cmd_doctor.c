@@ -13,7 +13,7 @@
 static const char help[] =
 	"usage: iocom doctor [--json] [--no-agent] [--config FILE] [--run-dir DIR]\n"
 	"Checks all that an agent needs: kernel, hooks and the columns that they feed,\n"
-	"configuration, directories, ports, munge, clock, criu, the running agent.\n"
+	"configuration, directories, ports, munge, clock, PAM, audit, criu, the agent.\n"
 	"Changes nothing.  As root it loads the monitor for a test, and unloads it.\n\n"
 	"  --json           print one document\n"
 	"  --no-agent       do not call a missing agent broken\n"
@@ -31,6 +31,8 @@ static void cmd_doctor_look(struct doctor *d)
 	doctor_ports(d);
 	doctor_munge(d);
 	doctor_clock(d);
+	doctor_pam(d);
+	doctor_audit(d);
 	doctor_criu(d);
 }
 

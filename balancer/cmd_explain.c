@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom explain JOB`: the decision as it was taken, with the numbers it saw. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +14,8 @@ static const char help[] =
 	"usage: iocom explain [--json] [--run-dir DIR] JOB\n"
 	"Why JOB went where it went: what it needed, both sides of every criterion as they\n"
 	"were measured, every candidate refused and the reason; of a job that never ran, who\n"
-	"refused it.  Ask at the job's home node.\n\n"
+	"refused it; how long it was expected to take and what it took.  Ask at the job's home "
+	"node.\n\n"
 	"  JOB              an id from `iocom jobs --all`, or 'last' for your newest\n"
 	"  --json           the stored decision, with the load vectors it looked at\n"
 	"  --run-dir DIR    the agent's directory\n\n"
@@ -83,19 +85,67 @@ static void print_end(const json_t *record)
 	putchar('\n');
 }
 
+/* How long ago the job was submitted; 0 if this clock stepped back since. */
+static double explain_elapsed_ms(const json_t *record)
+{
+	double submit_ns = listing_number(record, "submit_ns"), now_ns;
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	now_ns = (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+	return now_ns > submit_ns ? (now_ns - submit_ns) / 1e6 : 0;
+}
+
+/* How the job ended, if not with status 0. */
+static void explain_status(char *out, size_t size, const json_t *record)
+{
+	int value = (int)listing_number(record, "exit_value");
+
+	*out = 0;
+	if (listing_number(record, "exit_kind") == 1)
+		snprintf(out, size, " and ended by signal %s",
+			 sigabbrev_np(value) ? sigabbrev_np(value) : "?");
+	else if (listing_number(record, "exit_kind") == 0 && value)
+		snprintf(out, size, " and ended with status %d", value);
+}
+
+/*
+ * Writes what the job took, or takes so far, as a clause: "it took 5.1 s".  Returns NULL if that is
+ * not known: the job never ran, or is lost.
+ */
+static const char *explain_took(char *out, size_t size, const json_t *record)
+{
+	double took_ms = listing_number(record, "took_ms");
+	bool ended = listing_number(record, "end_ns") > 0;
+	char span[32], status[64];
+
+	if ((ended && took_ms <= 0) || !strcmp(listing_string(record, "state"), "lost"))
+		return NULL;
+	listing_span(span, sizeof(span), ended ? took_ms : explain_elapsed_ms(record));
+	explain_status(status, sizeof(status), record);
+	if (ended)
+		snprintf(out, size, "it took %s%s", span, status);
+	else
+		snprintf(out, size, "it has taken %s so far", span);
+	return out;
+}
+
 /* 0 or 1. */
 static int cmd_explain_print(const json_t *answer, struct iocom_err *err)
 {
+	const json_t *record = json_object_get(answer, "record");
 	json_t *document = json_object_get(answer, "place");
 	struct placement place;
+	char buffer[160];
+	const char *took = explain_took(buffer, sizeof(buffer), record);
 
-	print_end(json_object_get(answer, "record"));
+	print_end(record);
 	if (!document) {
-		printf("No decision on it is kept.\n");
+		printf("No decision on it is kept%s%s.\n", took ? "; " : "", took ? took : "");
 		return listing_end();
 	}
 	if (!placement_read(&place, document, "the stored decision", err)) {
-		placement_text_print(&place, stdout);
+		placement_text_print(&place, took, stdout);
 		print_vectors(&place);
 	}
 	placement_fini(&place);

@@ -37,7 +37,7 @@ static int cmd_place_show(const struct place *p, struct placement *answer, struc
 		return 1;
 	if (p->json)
 		return listing_print_json(answer->document);
-	placement_text_print(answer, stdout);
+	placement_text_print(answer, NULL, stdout);
 	return listing_end();
 }
 

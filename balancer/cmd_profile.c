@@ -13,7 +13,8 @@ static const char help[] =
 	"usage: iocom profile [--json] [--run-dir DIR] [CLASS]\n"
 	"       iocom profile --forget CLASS [--run-dir DIR]\n"
 	"Shows what your classes of jobs need (everybody's for root), learned from their runs.\n\n"
-	"  CLASS            only this class, with the phases of its last run\n"
+	"  CLASS            only this class, with the phases of its last run, and what\n"
+	"                   predictions for it were off by\n"
 	"  --forget         forget what was learned of CLASS\n"
 	"  --json           one document\n"
 	"  --run-dir DIR    the agent's directory\n\n"
@@ -70,6 +71,21 @@ static int cmd_profile_print_table(const json_t *profiles)
 	return rc;
 }
 
+/* The least and the most that its disk time can be are often the same. */
+static void print_waits(const json_t *last)
+{
+	double low_ms = listing_number(last, "disk_low_ms");
+	double high_ms = listing_number(last, "disk_high_ms");
+
+	printf("  Disk time ");
+	if (high_ms - low_ms >= 1)
+		printf("between %.0f and ", low_ms);
+	printf("%.0f ms, %.0f ms of it for page faults; requests waited\n"
+	       "  %.0f ms in queues, the job %.0f ms for a CPU.\n",
+	       high_ms, listing_number(last, "fault_ms"), listing_number(last, "disk_wait_ms"),
+	       listing_number(last, "run_wait_ms"));
+}
+
 static int print_phases(const json_t *profile)
 {
 	static const struct listing_column columns[] = {
@@ -94,12 +110,43 @@ static int print_phases(const json_t *profile)
 	}
 	rc = listing_print(l, stdout);
 	listing_free(l);
-	printf("  Disk time between %.0f and %.0f ms, %.0f ms of it for page faults; requests "
-	       "waited\n"
-	       "  %.0f ms in queues, the job %.0f ms for a CPU.\n",
-	       listing_number(last, "disk_low_ms"), listing_number(last, "disk_high_ms"),
-	       listing_number(last, "fault_ms"), listing_number(last, "disk_wait_ms"),
-	       listing_number(last, "run_wait_ms"));
+	print_waits(last);
+	return rc;
+}
+
+/* Shows what predictions for the class were off by, and how decisions correct them. */
+static int print_corrections(const json_t *profile)
+{
+	static const struct listing_column columns[] = {
+		{"  NODE", false},
+		{"JOBS", true},
+		{"TOOK/EXPECTED", true},
+		{"FACTOR", true},
+	};
+	const json_t *all = json_object_get(profile, "corrections");
+	struct listing *l;
+	double jobs;
+	size_t i;
+	json_t *n;
+	int rc;
+
+	if (!json_is_object(all))
+		return 0;
+	jobs = listing_number(all, "jobs");
+	printf("\n%.0f job%s took %.2f times what was expected before correction.  The next "
+	       "expectation\n"
+	       "is corrected by %.2f, and at these nodes by FACTOR:\n",
+	       jobs, jobs == 1 ? "" : "s", listing_number(all, "ratio"),
+	       listing_number(all, "factor"));
+	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
+	json_array_foreach (json_object_get(all, "nodes"), i, n) {
+		listing_cell(l, "  %s", listing_string(n, "node"));
+		listing_cell(l, "%.0f", listing_number(n, "jobs"));
+		listing_cell(l, "%.2f", listing_number(n, "ratio"));
+		listing_cell(l, "%.2f", listing_number(n, "factor"));
+	}
+	rc = listing_print(l, stdout);
+	listing_free(l);
 	return rc;
 }
 
@@ -116,10 +163,18 @@ static int cmd_profile_print(const json_t *answer, const char *class_name, bool 
 		fprintf(stderr, "iocom profile: nothing is known about a class '%s'\n", class_name);
 		return 1;
 	}
+	if (!json_array_size(profiles)) {
+		printf("Nothing is known yet: iocom learns a class from jobs that end with status "
+		       "0.\n");
+		return listing_end();
+	}
 	rc = cmd_profile_print_table(profiles);
-	json_array_foreach (profiles, i, p)
+	json_array_foreach (profiles, i, p) {
 		if (class_name && !rc)
 			rc = print_phases(p);
+		if (class_name && !rc)
+			rc = print_corrections(p);
+	}
 	return rc ? 1 : listing_end();
 }
 

@@ -65,6 +65,8 @@ struct run {
 	uint32_t closed; /* which of 0, 1, 2 were closed, as a mask */
 	char **command;
 	char *cwd, *executable;
+	struct spec spec; /* it went with the request, and has no names yet; all zero: none did */
+	int stream;	  /* of the job that the agent has begun; -1: none */
 	struct run_result result;
 	off_t input_at; /* offset at which a file on standard input began; -1: no file */
 	struct run_report report;
@@ -234,6 +236,8 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		return iocom_err_set(err, -EINVAL, "name a command (iocom run --help)");
 	run->command = argv + optind;
 	run->request.ask.worker = run_is_worker(run->command);
+	run->request.ask.detach = run->detach;
+	run->request.ask.named = run->verbose || run->json || run->status_fd >= 0;
 	return 0;
 }
 
@@ -275,10 +279,66 @@ static int null_input(struct iocom_err *err)
 	return iocom_err_set(err, RUN_FAILED, "cannot open /dev/null: %s", strerror(errno));
 }
 
+/* Fills SPEC, but for what its place is called: job, node and nonce. */
+static int cmd_run_describe(const struct run *run, const char *cwd, struct spec *spec,
+			    struct iocom_err *err)
+{
+	int rc = run_spec_fill(spec, run->command, cwd, run->executable, run->env_rule, err);
+
+	if (rc)
+		return rc;
+	placement_request_class(&run->request, run->command, spec->class_name);
+	spec->closed = run->closed;
+	spec->grace_ms = (uint32_t)lround(run->grace_s * 1000);
+	if (run->pty)
+		run_tty_describe(&run->tty, &spec->tty);
+	spec->detach = run->detach;
+	spec->worker = run->request.ask.worker;
+	return 0;
+}
+
+/*
+ * The start goes with the request, unless somebody must hear of the place before it, or the place
+ * decides what the job is: its directory, or which attempt it is.
+ */
+static bool cmd_run_may_begin(const struct run *run)
+{
+	const struct placement_ask *ask = &run->request.ask;
+
+	return !ask->named && !*ask->again && ask->restarts < 0 && !run->home;
+}
+
+/* Places the job, which has begun if it runs here and its spec is not long. */
+static int cmd_run_begin(struct run *run, struct placement *answer, struct iocom_err *err)
+{
+	void *packed = NULL;
+	size_t length = 0;
+	int rc = cmd_run_describe(run, run->cwd, &run->spec, err);
+
+	placement_init(answer);
+	if (!rc) {
+		strcpy(run->spec.job, SPEC_UNPLACED);
+		strcpy(run->spec.node, SPEC_UNPLACED);
+		rc = spec_pack(&run->spec, &packed, &length, err);
+	}
+	if (!rc && length <= PLACEMENT_SPEC_MAX) {
+		run->request.ask.spec = packed;
+		run->request.ask.spec_length = (uint32_t)length;
+	}
+	if (!rc)
+		rc = placement_request_begin(&run->request, run->cwd, run->executable, run->command,
+					     answer, &run->stream, err);
+	run->request.ask.spec = NULL;
+	free(packed);
+	return rc;
+}
+
 static int cmd_run_place(void *arg, struct placement *answer, struct iocom_err *err)
 {
-	const struct run *run = arg;
+	struct run *run = arg;
 
+	if (cmd_run_may_begin(run))
+		return cmd_run_begin(run, answer, err);
 	return placement_request_ask(&run->request, true, run->cwd, run->executable, run->command,
 				     answer, err);
 }
@@ -310,21 +370,18 @@ static const char *directory(const struct run *run, const struct placement *answ
 	return directory;
 }
 
-static int cmd_run_describe(const struct run *run, const struct placement *answer,
-			    struct spec *spec, struct iocom_err *err)
+/* Fills SPEC for the place that ANSWER names. */
+static int cmd_run_name(struct run *run, const struct placement *answer, struct spec *spec,
+			struct iocom_err *err)
 {
-	int rc = run_spec_fill(spec, run->command, directory(run, answer), run->executable,
-			       run->env_rule, err);
+	int rc = 0;
 
+	*spec = run->spec;
+	run->spec = (struct spec){0};
+	if (!spec->argv)
+		rc = cmd_run_describe(run, directory(run, answer), spec, err);
 	if (rc)
 		return rc;
-	placement_request_class(&run->request, run->command, spec->class_name);
-	spec->closed = run->closed;
-	spec->grace_ms = (uint32_t)lround(run->grace_s * 1000);
-	if (run->pty)
-		run_tty_describe(&run->tty, &spec->tty);
-	spec->detach = run->detach;
-	spec->worker = run->request.ask.worker;
 	rc = take_field(answer->job, "job", spec->job, sizeof(spec->job), err);
 	if (!rc)
 		rc = take_field(answer->node, "node", spec->node, sizeof(spec->node), err);
@@ -457,8 +514,11 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 	memcpy(self.node, spec->node, sizeof(self.node));
 	memcpy(self.resume, spec->nonce, sizeof(self.resume));
 	find_target(run, answer, &target);
-	if (run_connect(&target, spec, &fd, err))
+	if (answer->begun)
+		fd = run->stream;
+	else if (run_connect(&target, spec, &fd, err))
 		return -1;
+	run->stream = -1;
 	if (run->request.ask.restarts >= 0)
 		keep_outputs(&options, (int)answer->lease_ms);
 	status = run_stream(&options, fd, result);
@@ -482,7 +542,7 @@ static int run_placed(struct run *run, const struct placement *answer, struct io
 	struct spec spec = {0};
 	int status;
 
-	if (cmd_run_describe(run, answer, &spec, err)) {
+	if (cmd_run_name(run, answer, &spec, err)) {
 		run_report_end(&run->report, "failed", NULL, RUN_FAILED, err->text);
 		return -1;
 	}
@@ -635,6 +695,7 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 		.env_rule = "all",
 		.grace_s = GRACE_DEFAULT_S,
 		.status_fd = -1,
+		.stream = -1,
 		.escape = RUN_TTY_ESCAPE,
 		.closed = run_closed_descriptors(),
 		.report = {.fd = -1, .job = "", .node = ""},
@@ -659,6 +720,9 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 	rc = cmd_run_conclude(&run, rc, &err);
 	*failed = run.failed;
 	run_tty_deinit(&run.tty);
+	spec_free(&run.spec);
+	if (run.stream >= 0)
+		close(run.stream);
 	free(run.cwd);
 	free(run.executable);
 	return rc;

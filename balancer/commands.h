@@ -18,6 +18,7 @@ int cmd_place(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_rsh(int argc, char **argv);
 int cmd_sim(int argc, char **argv);

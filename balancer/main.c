@@ -20,6 +20,7 @@ static const struct command commands[] = {
 	{"place", cmd_place, "show that decision without running the command"},
 	{"explain", cmd_explain, "why a job went where it went, in numbers"},
 	{"jobs", cmd_jobs, "your jobs, their state and exit status"},
+	{"report", cmd_report, "what balancing has gained, and how good its predictions were"},
 	{"attach", cmd_attach, "the output and exit status of a running or ended job"},
 	{"wait", cmd_wait, "wait until jobs have ended; return their exit status"},
 	{"kill", cmd_kill, "send a signal to jobs, wherever they run"},

@@ -18,7 +18,8 @@
 #include "balancer/view/view_json.h"
 
 /* Makes the answer that an agent would give, so that the same code can explain it. */
-static int place_view_placement(const struct view_file *view, json_t *plan, struct placement *p)
+static int place_view_placement(const struct view_file *view, json_t *plan,
+				const struct rules_expectation *expectation, struct placement *p)
 {
 	int rc = plan_record_take(&p->plan, json_incref(plan));
 
@@ -28,38 +29,55 @@ static int place_view_placement(const struct view_file *view, json_t *plan, stru
 	p->home = p->plan.home;
 	p->node = p->plan.node;
 	p->known = view->nnodes;
+	p->expectation = *expectation;
 	return 0;
 }
 
-static int place_view_explain(const struct view_file *view, json_t *plan)
+static int place_view_explain(const struct view_file *view, json_t *plan,
+			      const struct rules_expectation *expectation)
 {
 	struct placement p;
 	int rc;
 
 	placement_init(&p);
-	rc = place_view_placement(view, plan, &p);
+	rc = place_view_placement(view, plan, expectation, &p);
 	if (!rc)
-		placement_text_print(&p, stdout);
+		placement_text_print(&p, NULL, stdout);
 	placement_fini(&p);
 	return rc ? 1 : listing_end();
+}
+
+/* Returns the plan with what it expects; NULL: there is no memory. */
+static json_t *place_view_answer(const struct view_decision *decision)
+{
+	json_t *plan = plan_json(decision, true);
+
+	if (plan && decision->expectation.known &&
+	    json_object_set_new(plan, "expected", expectation_json(&decision->expectation))) {
+		json_decref(plan);
+		return NULL;
+	}
+	return plan;
 }
 
 static int place_view_decide(const struct view_file *view, const struct view_policy *policy,
 			     bool json, struct iocom_err *err)
 {
+	struct rules_expectation expectation;
 	struct view_decision decision;
 	json_t *plan;
 	int rc = view_decide(view, policy, &decision, err);
 
 	if (rc)
 		return 1;
-	plan = plan_json(&decision, true);
+	plan = place_view_answer(&decision);
+	expectation = decision.expectation;
 	view_decision_fini(&decision);
 	if (!plan) {
 		iocom_err_set(err, -ENOMEM, "out of memory");
 		return 1;
 	}
-	rc = json ? listing_print_json(plan) : place_view_explain(view, plan);
+	rc = json ? listing_print_json(plan) : place_view_explain(view, plan, &expectation);
 	json_decref(plan);
 	if (rc)
 		iocom_err_set(err, -EIO, "cannot write the answer: %s", strerror(errno));

@@ -298,6 +298,32 @@ int placement_request_ask(const struct placement_request *r, bool run, const cha
 	return rc;
 }
 
+int placement_request_begin(const struct placement_request *r, const char *cwd,
+			    const char *executable, char *const *command, struct placement *answer,
+			    int *stream, struct iocom_err *err)
+{
+	msgpack_sbuffer buffer;
+	json_t *document = NULL;
+	int rc = placement_request_pack(r, true, cwd, executable, command, &buffer, err);
+
+	*stream = -1;
+	placement_init(answer);
+	if (rc)
+		return rc;
+	rc = client_connect(r->run_dir, stream, err);
+	if (!rc)
+		rc = client_request(*stream, buffer.data, buffer.size, &document, err);
+	msgpack_sbuffer_destroy(&buffer);
+	if (!rc)
+		rc = placement_read(answer, document, "the agent's answer", err);
+	json_decref(document);
+	if ((rc || !answer->begun) && *stream >= 0) {
+		close(*stream);
+		*stream = -1;
+	}
+	return rc;
+}
+
 /* --- the command's file -------------------------------------------------------------- */
 
 static char *placement_request_join(const char *directory, size_t length, const char *name)

@@ -124,6 +124,39 @@ static void sentence(const struct placement *p, FILE *out)
 		kept_sentence(p, out);
 }
 
+/* "Expected: 4.4 s there, 9.0 s at home (corrected by 1.3 there, 0.9 at home)", without an end. */
+static void expected_clause(const struct placement *p, FILE *out)
+{
+	const struct rules_expectation *e = &p->expectation;
+	bool away = strcmp(chosen(p), p->home) != 0;
+	char there[32], home[32];
+
+	listing_span(there, sizeof(there), e->there_ms);
+	listing_span(home, sizeof(home), e->home_ms);
+	fprintf(out, "Expected: ");
+	if (away)
+		fprintf(out, "%s there, ", there);
+	fprintf(out, "%s at home", home);
+	if (away && (e->there_factor != 1 || e->home_factor != 1))
+		fprintf(out, " (corrected by %.2g there, %.2g at home)", e->there_factor,
+			e->home_factor);
+	else if (e->home_factor != 1)
+		fprintf(out, " (corrected by %.2g)", e->home_factor);
+}
+
+/* What was expected and, if TOOK is not NULL, what the job took. */
+static void expected_line(const struct placement *p, const char *took, FILE *out)
+{
+	if (p->expectation.known)
+		expected_clause(p, out);
+	else if (took || !(p->plan.queued || p->failed))
+		fprintf(out, "Expected: nothing, because nothing %s known of what the job needs",
+			took ? "was" : "is");
+	else
+		return;
+	fprintf(out, "%s%s.\n", took ? "; " : "", took ? took : "");
+}
+
 void placement_text_line(const struct placement *p, FILE *out)
 {
 	const struct plan_reason *r = deciding(p, chosen(p));
@@ -133,6 +166,11 @@ void placement_text_line(const struct placement *p, FILE *out)
 		fprintf(out, " %s: ", r->criterion);
 		reason_numbers(r, out);
 		fprintf(out, " %s.", r->holds ? "holds" : "does not hold");
+	}
+	if (p->expectation.known) {
+		fputc(' ', out);
+		expected_clause(p, out);
+		fputc('.', out);
 	}
 	fputc('\n', out);
 }
@@ -289,7 +327,7 @@ static void print_named(const struct placement *p, FILE *out)
 	}
 }
 
-void placement_text_print(const struct placement *p, FILE *out)
+void placement_text_print(const struct placement *p, const char *took, FILE *out)
 {
 	if (*p->job)
 		fprintf(out, "Job %s\n", p->job);
@@ -297,6 +335,7 @@ void placement_text_print(const struct placement *p, FILE *out)
 		fprintf(out, "Comment: %s\n", p->ask.comment);
 	sentence(p, out);
 	fputc('\n', out);
+	expected_line(p, took, out);
 	print_tasks(p, out);
 	print_more(p, out);
 	print_need(p, out);

@@ -7,9 +7,16 @@
 
 #include "balancer/view/placement.h"
 
-/* Prints one line: the node, the policy, and the criterion that decided, in numbers. */
+/*
+ * Prints one line: the node, the policy, the criterion that decided, in numbers, and the times
+ * expected there and at home if they are known.
+ */
 void placement_text_line(const struct placement *placement, FILE *out);
-/* Prints everything: the need with its sources, each criterion with both sides, all refusals. */
-void placement_text_print(const struct placement *placement, FILE *out);
+/*
+ * Prints everything: what is expected, the need with its sources, each criterion with both sides,
+ * all refusals.  TOOK is what became of the job, as a clause ("it took 5.1 s") that is added to
+ * what was expected; NULL: the job has not run.
+ */
+void placement_text_print(const struct placement *placement, const char *took, FILE *out);
 
 #endif

@@ -8,7 +8,7 @@
  *   cmd_doctor.c     options, order        doctor_kernel.c   kernel, hooks, monitor, limits
  *   doctor.c         the report            doctor_tools.c    munge, clock, criu
  *   doctor_node.c    configuration, directories    doctor_ports.c   ports
- *   doctor_agent.c   the running agent
+ *   doctor_agent.c   the running agent     doctor_access.c   PAM, the audit log
  */
 #ifndef IOCOM_DOCTOR_H
 #define IOCOM_DOCTOR_H
@@ -72,15 +72,11 @@ void doctor_directories(struct doctor *d);
 void doctor_ports(struct doctor *d);
 void doctor_munge(struct doctor *d);
 void doctor_clock(struct doctor *d);
+void doctor_pam(struct doctor *d);
+void doctor_audit(struct doctor *d);
 
 /* CLOCK_MONOTONIC in milliseconds. */
 double doctor_now_ms(void);
 void doctor_criu(struct doctor *d);
-
-/*
- * Returns whether only root can change the file PATH (resolved, with each directory above it).
- * Returns 0; -EPERM with WHY as a sentence; negative errno.
- */
-int doctor_trusted(const char *path, char *why, size_t size);
 
 #endif

@@ -105,6 +105,41 @@ static void check_bounds(struct doctor *d, const json_t *bounds)
 			   json_array_size(bounds));
 }
 
+/* Writes "N UNIT", or "any number of UNIT" where there is no limit. */
+static void say_limit(char *out, size_t size, const json_t *limit, const char *unit)
+{
+	if (json_is_integer(limit))
+		snprintf(out, size, "%" JSON_INTEGER_FORMAT " %s", json_integer_value(limit), unit);
+	else
+		snprintf(out, size, "any number of %s", unit);
+}
+
+/* An agent before user_tasks_max and user_memory_mb says nothing of them. */
+static void check_user_limits(struct doctor *d, const json_t *limits)
+{
+	const json_t *missing = json_object_get(limits, "missing");
+	char tasks[64], memory[64];
+	json_t *check;
+
+	if (!limits)
+		return;
+	say_limit(tasks, sizeof(tasks), json_object_get(limits, "tasks"), "tasks");
+	say_limit(memory, sizeof(memory), json_object_get(limits, "memory_mb"), "MiB of memory");
+	if (json_array_size(missing))
+		check = doctor_add(
+			d, "user-limits", DOCTOR_DEGRADED,
+			"give the jobs' cgroup the controllers pids and memory; iocomd(8), "
+			"USERS' LIMITS",
+			"nothing keeps one user's jobs from using all %s of this machine",
+			json_array_size(missing) > 1
+				? "tasks and memory"
+				: json_string_value(json_array_get(missing, 0)));
+	else
+		check = doctor_add(d, "user-limits", DOCTOR_OK, NULL,
+				   "one user's jobs together: %s, %s", tasks, memory);
+	json_object_set(check, "limits", (json_t *)limits);
+}
+
 /* --- its settings ----------------------------------------------------------------- */
 
 /*
@@ -277,6 +312,7 @@ static void doctor_agent_told(struct doctor *d, const struct ucred *who, json_t 
 	else
 		doctor_add(d, "drops", DOCTOR_OK, NULL, "the agent has lost nothing");
 	check_bounds(d, json_object_get(answer, "bounds"));
+	check_user_limits(d, json_object_get(answer, "user_limits"));
 }
 
 /* Returns whether an agent is meant to run here: root asks, or one was set up. */

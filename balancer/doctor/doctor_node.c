@@ -12,80 +12,11 @@
 #include <unistd.h>
 
 #include "balancer/client.h"
+#include "balancer/settings/settings_trust.h"
+#include "user/trust.h"
 
-#define LINKS_MAX	  40 /* the kernel's limit */
 #define SPACE_BROKEN_MB	  16
 #define SPACE_DEGRADED_MB 256
-
-/*
- * Checks that only root may change one step of a path.  Returns 0, -EPERM with a sentence that says
- * why, or negative errno.  LINK gets a symbolic link's target, or "".
- */
-static int trusted_part(const char *path, char link[PATH_MAX], char *why, size_t size)
-{
-	struct stat st;
-	ssize_t n = 0;
-
-	link[0] = 0;
-	if (lstat(path, &st))
-		return -errno;
-	if (S_ISLNK(st.st_mode) && (n = readlink(path, link, PATH_MAX - 1)) < 0)
-		return -errno;
-	link[n] = 0;
-	if (st.st_uid != 0)
-		snprintf(why, size, "%.200s belongs to user %u, not to root", path,
-			 (unsigned)st.st_uid);
-	/* In a sticky directory nobody may replace another user's entry; a link has no mode. */
-	else if (!S_ISLNK(st.st_mode) && (st.st_mode & 022) &&
-		 !(S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX)))
-		snprintf(why, size, "%.200s may be written by others (mode %o)", path,
-			 (unsigned)st.st_mode & 07777);
-	else
-		return 0;
-	return -EPERM;
-}
-
-/*
- * Whoever may change a link on the way, or its directory, chooses where the path ends.  So we
- * check each step as we walk it, not only those of the resolved path.
- */
-int doctor_trusted(const char *path, char *why, size_t size)
-{
-	char left[PATH_MAX] = "", at[PATH_MAX] = "", link[PATH_MAX], longer[2 * PATH_MAX];
-	unsigned links = 0;
-	int rc;
-
-	why[0] = 0;
-	/* Begin at the kernel's name of our working directory, which has no links. */
-	if (*path != '/' && !getcwd(left, sizeof(left)))
-		return -errno;
-	if (snprintf(longer, sizeof(longer), "%s/%s", left, path) >= PATH_MAX)
-		return -ENAMETOOLONG;
-	strcpy(left, longer);
-	rc = trusted_part("/", link, why, size);
-	while (!rc && left[strspn(left, "/")]) {
-		const char *name = left + strspn(left, "/");
-		size_t n = strcspn(name, "/"), have = strlen(at);
-
-		if (n == 2 && !strncmp(name, "..", n))
-			at[have ? (size_t)(strrchr(at, '/') - at) : 0] = 0;
-		if ((n == 1 && *name == '.') || (n == 2 && !strncmp(name, "..", n))) {
-			memmove(left, name + n, strlen(name + n) + 1);
-			continue;
-		}
-		if (have + n + 2 > sizeof(at))
-			return -ENAMETOOLONG;
-		snprintf(at + have, sizeof(at) - have, "/%.*s", (int)n, name);
-		rc = trusted_part(at, link, why, size);
-		snprintf(longer, sizeof(longer), "%s%s", link, name + n);
-		if (*link && (++links > LINKS_MAX || strlen(longer) >= sizeof(left)))
-			return -ELOOP;
-		if (*link)
-			at[*link == '/' ? 0 : have] = 0;
-		strcpy(left, longer);
-	}
-	return rc;
-}
 
 /* --- configuration ---------------------------------------------------------------- */
 
@@ -113,7 +44,6 @@ void doctor_config(struct doctor *d)
 {
 	const char *file = d->config ? d->config : settings_program.file;
 	struct iocom_err err = {0};
-	char why[512];
 
 	if (!d->config && access(file, F_OK)) {
 		d->configured = load_settings(d, NULL, &err);
@@ -127,10 +57,11 @@ void doctor_config(struct doctor *d)
 		d->configured = load_settings(d, file, &err);
 		if (!d->configured)
 			doctor_add(d, "config", DOCTOR_BROKEN, NULL, "%s", err.text);
-		else if (doctor_trusted(file, why, sizeof(why)) == -EPERM)
+		else if (settings_trust_file(file, &err) == -EPERM ||
+			 settings_trust(&d->set, &err) == -EPERM)
 			doctor_add(d, "config", DOCTOR_BROKEN,
-				   "iocomd runs as root by what it says: chown root, chmod go-w",
-				   "%s", why);
+				   "iocomd runs as root by what it says, and does not start", "%s",
+				   err.text);
 		else
 			doctor_add(d, "config", DOCTOR_OK, NULL, "%s: node %s, %s", file,
 				   d->set.name,
@@ -148,7 +79,7 @@ void doctor_config(struct doctor *d)
 
 static void check_directory(struct doctor *d, const char *check, const char *path, bool secret)
 {
-	char why[512];
+	struct iocom_err err = {0};
 	struct stat st;
 	int rc;
 
@@ -167,9 +98,9 @@ static void check_directory(struct doctor *d, const char *check, const char *pat
 			   "%s is no directory", path);
 		return;
 	}
-	rc = doctor_trusted(path, why, sizeof(why));
+	rc = trust_path(path, 0, &err);
 	if (rc == -EPERM)
-		doctor_add(d, check, DOCTOR_BROKEN, "chown root, chmod go-w", "%s", why);
+		doctor_add(d, check, DOCTOR_BROKEN, "chown root, chmod go-w", "%s", err.text);
 	else if (rc && rc != -EACCES)
 		doctor_add(d, check, DOCTOR_BROKEN, NULL, "%s: %s", path, strerror(-rc));
 	else if (secret && (st.st_mode & 077))

@@ -18,6 +18,8 @@
 
 #include <fcntl.h>
 
+#include "user/trust.h"
+
 #define TOOL_LIMIT_MS 10000
 #define CLOCK_GOOD_MS 100.0
 
@@ -255,7 +257,8 @@ static void try_criu(struct doctor *d, const char *program)
 
 void doctor_criu(struct doctor *d)
 {
-	char program[PATH_MAX], why[512];
+	struct iocom_err err = {0};
+	char program[PATH_MAX];
 	int rc;
 
 	if (!find_criu(d, program)) {
@@ -265,15 +268,15 @@ void doctor_criu(struct doctor *d)
 	}
 	/* Never run a program that others, or another working directory, could replace. */
 	if (program[0] != '/') {
-		snprintf(why, sizeof(why), "%.200s is found by a relative entry of PATH", program);
-		rc = -EPERM;
+		rc = iocom_err_set(&err, -EPERM, "%.200s is found by a relative entry of PATH",
+				   program);
 	} else {
-		rc = doctor_trusted(program, why, sizeof(why));
+		rc = trust_path(program, 0, &err);
 	}
 	if (rc == -EPERM)
 		doctor_add(d, "criu", d->root ? DOCTOR_BROKEN : DOCTOR_DEGRADED,
 			   "not run; install the distribution's, correct PATH", "not trusted: %s",
-			   why);
+			   err.text);
 	else if (rc)
 		doctor_add(d, "criu", DOCTOR_DEGRADED, NULL, "%s: %s", program, strerror(-rc));
 	else

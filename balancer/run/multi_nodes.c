@@ -64,18 +64,6 @@ static int find_all(const char *name, const struct placement_request *ask, struc
 
 /* --- the best K ------------------------------------------------------------------- */
 
-static void leave_out(struct view_file *view, uint32_t index)
-{
-	view_node_fini(&view->nodes[index]);
-	memmove(&view->nodes[index], &view->nodes[index + 1],
-		(view->nnodes - index - 1) * sizeof(*view->nodes));
-	view->nnodes--;
-	if (view->home > index)
-		view->home--;
-	else if (view->home == index)
-		view->home = 0;
-}
-
 /*
  * Adds the policy's choice to OUT and removes it from the view, so that the next call finds
  * another.
@@ -95,7 +83,7 @@ static int take_next(struct view_file *view, const struct view_policy *policy, s
 		return iocom_err_set(err, -EPROTO, "the policy chose a node that does not exist");
 	if (nodelist_add(out, view->nodes[index].node.name))
 		return no_memory(err);
-	leave_out(view, index);
+	view_file_remove(view, index);
 	return 0;
 }
 
@@ -108,7 +96,7 @@ static int take_best(struct view_file *view, const char *policy_name, unsigned l
 	/* Policies fall back on home: remove closed nodes, home too, so that none gets chosen. */
 	for (uint32_t i = view->nnodes; i-- > 0;)
 		if (!view->nodes[i].node.accepts)
-			leave_out(view, i);
+			view_file_remove(view, i);
 	if (!rc && count > view->nnodes)
 		return iocom_err_set(
 			err, -ENOENT,

@@ -141,8 +141,8 @@ static void run_spec_take_limits(struct spec *spec)
 
 		if (getrlimit((__rlimit_resource_t)i, &limit))
 			continue;
-		spec->limits[spec->nlimits].resource = i;
-		spec->limits[spec->nlimits++].soft = limit.rlim_cur;
+		spec->limits[spec->nlimits++] =
+			(struct spec_limit){i, limit.rlim_cur, limit.rlim_max};
 	}
 }
 

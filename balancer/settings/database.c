@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "user/sync_name.h"
+
 #define BUSY_MS 1000
 
 int database_failed(const struct database *d, const char *verb, struct iocom_err *err)
@@ -99,23 +101,6 @@ static int database_copy(const struct database *d, const char *path, struct ioco
 	return rc;
 }
 
-/* Makes the name of the backup durable. */
-static int database_sync_directory(const char *path)
-{
-	char directory[PATH_MAX];
-	const char *slash = strrchr(path, '/');
-	int fd, rc;
-
-	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - path) + 1 : 1,
-		 slash ? path : ".");
-	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	rc = fsync(fd) ? -errno : 0;
-	close(fd);
-	return rc;
-}
-
 /* Makes the backup under another name first: only a whole one gets its own name. */
 static int database_back_up(struct database *d, const char *path, int version,
 			    struct iocom_err *err)
@@ -135,7 +120,7 @@ static int database_back_up(struct database *d, const char *path, int version,
 	close(fd);
 	rc = database_copy(d, part, err);
 	if (!rc) {
-		rc = rename(part, d->backup) ? -errno : database_sync_directory(d->backup);
+		rc = rename(part, d->backup) ? -errno : sync_name(d->backup);
 		if (rc)
 			iocom_err_set(err, rc, "cannot write a copy of %s to %s: %s",
 				      d->layout->what, d->backup, strerror(-rc));

@@ -7,11 +7,14 @@
  *   behaviour  uid, class, R_COM, R_Disk, and the last run's phases as JSON:
  *              [ disk low, disk high, fault, disk wait, run wait,
  *                [cpu, com, disk, wall, dominant]... ]
+ *   error      uid, class, node ('': all nodes), how wrong predictions were; `used` orders the
+ *              nodes of a class by their last job
  */
 #include "balancer/settings/profile.h"
 
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -24,10 +27,11 @@
 #define TEXT(x)	  TEXT_(x)
 #define TEXT_(x)  #x
 #define COLUMNS                                                                                    \
-	"runs, cpu_ms, requests, request_kb, memory_mb, wall_ms, io_per_ms, faults_per_ms,"        \
-	" com_ms, disk_ms, phases"
+	"runs, cpu_ms, requests, request_mb, fault_requests, fault_mb, memory_mb, wall_ms,"        \
+	" rest_ms, com_ms, disk_ms, phases"
 
-#define STATEMENTS 12
+#define STATEMENTS 24
+#define NODES	   TEXT(PROFILE_NODES_MAX)
 
 struct profile_store {
 	struct database file;
@@ -42,29 +46,66 @@ static int profile_failed(struct profile_store *s, const char *what, struct ioco
 	return database_failed(&s->file, what, err);
 }
 
-static const char profile_schema[] =
-	"CREATE TABLE IF NOT EXISTS profile(uid INTEGER, class TEXT, runs INTEGER,"
-	" cpu_ms REAL, requests REAL, request_kb REAL, memory_mb REAL, wall_ms REAL,"
-	" io_per_ms REAL, faults_per_ms REAL, PRIMARY KEY(uid, class)) WITHOUT ROWID;"
-	"CREATE TABLE IF NOT EXISTS behaviour(uid INTEGER, class TEXT, com_ms REAL,"
-	" disk_ms REAL, phases TEXT, PRIMARY KEY(uid, class)) WITHOUT ROWID;";
+#define PROFILE_TABLE                                                                              \
+	"CREATE TABLE profile(uid INTEGER, class TEXT, runs INTEGER, cpu_ms REAL,"                 \
+	" requests REAL, request_mb REAL, fault_requests REAL, fault_mb REAL,"                     \
+	" memory_mb REAL, wall_ms REAL, rest_ms REAL, PRIMARY KEY(uid, class)) WITHOUT ROWID;"
+#define BEHAVIOUR_TABLE                                                                            \
+	"CREATE TABLE IF NOT EXISTS behaviour(uid INTEGER, class TEXT, com_ms REAL,"               \
+	" disk_ms REAL, phases TEXT, PRIMARY KEY(uid, class)) WITHOUT ROWID;"
 
-/* The first files had no table of behaviour. */
-static int profile_version_1(const struct database *d, struct iocom_err *err)
+#define ERROR_TABLE                                                                                \
+	"CREATE TABLE IF NOT EXISTS error(uid INTEGER, class TEXT, node TEXT, jobs INTEGER,"       \
+	" mean_log REAL, used INTEGER, PRIMARY KEY(uid, class, node)) WITHOUT ROWID;"
+
+static int profile_migrate(const struct database *d, const char *sql, struct iocom_err *err)
 {
-	return sqlite3_exec(d->db, profile_schema, NULL, NULL, NULL) == SQLITE_OK
+	return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK
 		       ? 0
 		       : database_failed(d, "migrate", err);
 }
 
+/* The first files had no table of behaviour. */
+static int profile_version_1(const struct database *d, struct iocom_err *err)
+{
+	return profile_migrate(d, BEHAVIOUR_TABLE, err);
+}
+
+/*
+ * Version 1 had the size of a request, the rate of page faults and the highest rate of requests.
+ * The bytes follow from the averages as they are.  The size of the requests of page faults was not
+ * kept: it counts as that of the explicit ones, or as what the kernel reads ahead (128 KB).
+ */
+static int profile_version_2(const struct database *d, struct iocom_err *err)
+{
+	static const char sql[] =
+		"ALTER TABLE profile RENAME TO profile_1;" PROFILE_TABLE
+		"INSERT INTO profile SELECT uid, class, runs, p.cpu_ms, requests,"
+		" requests * request_kb / 1e3, faults_per_ms * p.cpu_ms, faults_per_ms * p.cpu_ms"
+		" * CASE WHEN request_kb > 0 THEN request_kb ELSE 128 END / 1e3, memory_mb,"
+		" wall_ms, max(0, wall_ms - p.cpu_ms - coalesce(disk_ms, 0))"
+		" FROM profile_1 AS p LEFT JOIN behaviour USING(uid, class);"
+		"DROP TABLE profile_1;";
+
+	return profile_migrate(d, sql, err);
+}
+
+/* Version 2 knew nothing of how wrong predictions were. */
+static int profile_version_3(const struct database *d, struct iocom_err *err)
+{
+	return profile_migrate(d, ERROR_TABLE, err);
+}
+
 static int (*const profile_steps[])(const struct database *d, struct iocom_err *err) = {
 	profile_version_1,
+	profile_version_2,
+	profile_version_3,
 };
 
 static const struct database_layout profile_layout = {
 	.what = "the class profiles",
 	.advice = "",
-	.schema = profile_schema,
+	.schema = PROFILE_TABLE BEHAVIOUR_TABLE ERROR_TABLE,
 	.steps = profile_steps,
 	.version = sizeof(profile_steps) / sizeof(*profile_steps),
 };
@@ -178,15 +219,16 @@ static void take_row(sqlite3_stmt *st, struct profile *out)
 		.runs = (uint32_t)sqlite3_column_int64(st, 0),
 		.cpu_ms = sqlite3_column_double(st, 1),
 		.requests = sqlite3_column_double(st, 2),
-		.request_kb = sqlite3_column_double(st, 3),
-		.memory_mb = sqlite3_column_double(st, 4),
-		.wall_ms = sqlite3_column_double(st, 5),
-		.io_per_ms = sqlite3_column_double(st, 6),
-		.faults_per_ms = sqlite3_column_double(st, 7),
-		.com_ms = sqlite3_column_double(st, 8), /* NULL of an old file: 0 */
-		.disk_ms = sqlite3_column_double(st, 9),
+		.request_mb = sqlite3_column_double(st, 3),
+		.fault_requests = sqlite3_column_double(st, 4),
+		.fault_mb = sqlite3_column_double(st, 5),
+		.memory_mb = sqlite3_column_double(st, 6),
+		.wall_ms = sqlite3_column_double(st, 7),
+		.rest_ms = sqlite3_column_double(st, 8),
+		.com_ms = sqlite3_column_double(st, 9), /* NULL of an old file: 0 */
+		.disk_ms = sqlite3_column_double(st, 10),
 	};
-	phases_parse((const char *)sqlite3_column_text(st, 10), &out->behaviour);
+	phases_parse((const char *)sqlite3_column_text(st, 11), &out->behaviour);
 }
 
 int profile_get(struct profile_store *s, uid_t uid, const char *class_name, struct profile *out,
@@ -224,11 +266,11 @@ int profile_list(struct profile_store *s, uid_t uid,
 		return profile_failed(s, "read", err);
 	sqlite3_bind_int64(st, 1, uid == (uid_t)-1 ? -1 : (sqlite3_int64)uid);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-		const char *name = (const char *)sqlite3_column_text(st, 12);
+		const char *name = (const char *)sqlite3_column_text(st, 13);
 		struct profile p;
 
 		take_row(st, &p);
-		each(arg, (uid_t)sqlite3_column_int64(st, 11), name ? name : "", &p);
+		each(arg, (uid_t)sqlite3_column_int64(st, 12), name ? name : "", &p);
 	}
 	if (rc != SQLITE_DONE)
 		profile_failed(s, "read", err);
@@ -245,27 +287,59 @@ static void toward(double *old, double measured)
 
 void profile_merge(struct profile *into, const struct profile *run)
 {
-	bool same = run->requests <= 2 * into->requests && into->requests <= 2 * run->requests;
-
 	if (!into->runs) {
 		*into = *run;
 		into->runs = 1;
 		return;
 	}
-	if (!same || run->io_per_ms > into->io_per_ms)
-		into->io_per_ms = run->io_per_ms;
 	toward(&into->cpu_ms, run->cpu_ms);
 	toward(&into->requests, run->requests);
-	if (run->request_kb > 0)
-		toward(&into->request_kb, run->request_kb);
+	toward(&into->request_mb, run->request_mb);
+	toward(&into->fault_requests, run->fault_requests);
+	toward(&into->fault_mb, run->fault_mb);
 	toward(&into->memory_mb, run->memory_mb);
 	toward(&into->wall_ms, run->wall_ms);
-	toward(&into->faults_per_ms, run->faults_per_ms);
+	toward(&into->rest_ms, run->rest_ms);
 	toward(&into->com_ms, run->com_ms);
 	toward(&into->disk_ms, run->disk_ms);
 	into->behaviour = run->behaviour;
 	into->runs++;
 }
+
+/* --- what follows ------------------------------------------------------------------ */
+
+double profile_requests(const struct profile *p)
+{
+	return p->requests + p->fault_requests;
+}
+
+double profile_request_kb(const struct profile *p)
+{
+	double requests = profile_requests(p);
+
+	return requests > 0 ? (p->request_mb + p->fault_mb) * 1e3 / requests : 0;
+}
+
+double profile_faults_per_ms(const struct profile *p)
+{
+	return p->cpu_ms > 0 ? p->fault_requests / p->cpu_ms : 0;
+}
+
+double profile_rate_per_ms(const struct profile *p, const struct profile_machine *m)
+{
+	double requests = profile_requests(p), busy = p->cpu_ms + p->disk_ms;
+	double overlap = busy > p->wall_ms ? p->wall_ms / busy : 1;
+	double cpu_ms = m->cpu_speed > 0 ? p->cpu_ms / m->cpu_speed : p->cpu_ms;
+	double disk_ms =
+		m->disk_mb_per_s > 0
+			? requests * (m->disk_fixed_ms + profile_request_kb(p) / m->disk_mb_per_s)
+			: p->disk_ms;
+	double wall_ms = fmax(disk_ms, overlap * (cpu_ms + disk_ms) + p->rest_ms);
+
+	return requests / fmax(wall_ms, PROFILE_RATE_MS);
+}
+
+/* --- writing ------------------------------------------------------------------------ */
 
 /* Binds uid and class, runs SQL to its end. */
 static int profile_finish(struct profile_store *s, sqlite3_stmt *st, uid_t uid,
@@ -284,7 +358,7 @@ static int write_numbers(struct profile_store *s, uid_t uid, const char *class_n
 			 const struct profile *p, struct iocom_err *err)
 {
 	static const char sql[] =
-		"INSERT OR REPLACE INTO profile VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)";
+		"INSERT OR REPLACE INTO profile VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)";
 	sqlite3_stmt *st = profile_statement(s, sql);
 
 	if (!st)
@@ -292,11 +366,12 @@ static int write_numbers(struct profile_store *s, uid_t uid, const char *class_n
 	sqlite3_bind_int64(st, 3, p->runs);
 	sqlite3_bind_double(st, 4, p->cpu_ms);
 	sqlite3_bind_double(st, 5, p->requests);
-	sqlite3_bind_double(st, 6, p->request_kb);
-	sqlite3_bind_double(st, 7, p->memory_mb);
-	sqlite3_bind_double(st, 8, p->wall_ms);
-	sqlite3_bind_double(st, 9, p->io_per_ms);
-	sqlite3_bind_double(st, 10, p->faults_per_ms);
+	sqlite3_bind_double(st, 6, p->request_mb);
+	sqlite3_bind_double(st, 7, p->fault_requests);
+	sqlite3_bind_double(st, 8, p->fault_mb);
+	sqlite3_bind_double(st, 9, p->memory_mb);
+	sqlite3_bind_double(st, 10, p->wall_ms);
+	sqlite3_bind_double(st, 11, p->rest_ms);
 	return profile_finish(s, st, uid, class_name, err);
 }
 
@@ -363,12 +438,17 @@ static int profile_make_room(struct profile_store *s, uid_t uid, struct iocom_er
 		" WHERE uid=?1) - " TEXT(PROFILE_CLASSES_MAX) " + 1))",
 		uid, "", err);
 
-	if (rc)
-		return rc;
-	return delete_from(s,
-			   "DELETE FROM behaviour WHERE uid=?1 AND class NOT IN"
-			   " (SELECT class FROM profile WHERE uid=?1)",
-			   uid, "", err);
+	if (!rc)
+		rc = delete_from(s,
+				 "DELETE FROM behaviour WHERE uid=?1 AND class NOT IN"
+				 " (SELECT class FROM profile WHERE uid=?1)",
+				 uid, "", err);
+	if (!rc)
+		rc = delete_from(s,
+				 "DELETE FROM error WHERE uid=?1 AND class NOT IN"
+				 " (SELECT class FROM profile WHERE uid=?1)",
+				 uid, "", err);
+	return rc;
 }
 
 int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
@@ -403,9 +483,85 @@ int profile_forget(struct profile_store *s, uid_t uid, const char *class_name,
 	rc = delete_from(s, "DELETE FROM behaviour WHERE uid=?1 AND class=?2", uid, class_name,
 			 err);
 	if (!rc)
+		rc = delete_from(s, "DELETE FROM error WHERE uid=?1 AND class=?2", uid, class_name,
+				 err);
+	if (!rc)
 		rc = delete_from(s, "DELETE FROM profile WHERE uid=?1 AND class=?2", uid,
 				 class_name, err);
 	if (!rc && !sqlite3_changes(s->file.db))
 		rc = -ENOENT;
 	return finish_transaction(s, rc, err);
+}
+
+/* --- how wrong predictions were ------------------------------------------------------ */
+
+/* Moves the mean of NODE and, as node '', that of the class. */
+static int profile_error_move(struct profile_store *s, uid_t uid, const char *class_name,
+			      const char *node, double log_error, struct iocom_err *err)
+{
+	static const char sql[] =
+		"INSERT INTO error SELECT ?1, ?2, column1, 1, ?4, 1 + coalesce((SELECT used FROM"
+		" error WHERE uid=?1 AND class=?2 AND node=''), 0) FROM (VALUES(''),(?3))"
+		" WHERE EXISTS(SELECT 1 FROM profile WHERE uid=?1 AND class=?2)"
+		" ON CONFLICT(uid, class, node) DO UPDATE SET jobs=jobs+1, used=excluded.used,"
+		" mean_log=mean_log+(?4-mean_log)/min(jobs+1, " TEXT(PROFILE_ERROR_JOBS) ")";
+	sqlite3_stmt *st = profile_statement(s, sql);
+	int rc;
+
+	if (!st)
+		return profile_failed(s, "write", err);
+	sqlite3_bind_text(st, 3, node, -1, SQLITE_STATIC);
+	sqlite3_bind_double(st, 4, log_error);
+	rc = profile_finish(s, st, uid, class_name, err);
+	return rc || sqlite3_changes(s->file.db) ? rc : -ENOENT;
+}
+
+int profile_error_learn(struct profile_store *s, uid_t uid, const char *class_name,
+			const char *node, double log_error, struct iocom_err *err)
+{
+	static const char trim[] =
+		"DELETE FROM error WHERE (SELECT count(*) FROM error WHERE uid=?1 AND class=?2)"
+		" > 1 + " NODES " AND uid=?1 AND class=?2 AND node<>'' AND node"
+		" NOT IN (SELECT node FROM error WHERE uid=?1 AND class=?2 AND node<>''"
+		" ORDER BY used DESC LIMIT " NODES ")";
+	int rc;
+
+	if (!isfinite(log_error))
+		return iocom_err_set(err, -EINVAL, "the error of a prediction is no number");
+	rc = transaction(s, "BEGIN IMMEDIATE", err);
+	if (rc)
+		return rc;
+	rc = profile_error_move(s, uid, class_name, node, log_error, err);
+	if (!rc)
+		rc = delete_from(s, trim, uid, class_name, err);
+	return finish_transaction(s, rc, err);
+}
+
+int profile_errors(struct profile_store *s, uid_t uid, const char *class_name,
+		   void (*each)(void *arg, const char *node, const struct profile_error *error),
+		   void *arg, struct iocom_err *err)
+{
+	static const char sql[] = "SELECT node, jobs, mean_log FROM error WHERE uid=?1 AND"
+				  " class=?2 ORDER BY node";
+	sqlite3_stmt *st = profile_statement(s, sql);
+	int rc;
+
+	if (!st)
+		return profile_failed(s, "read", err);
+	sqlite3_bind_int64(st, 1, uid);
+	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		const char *node = (const char *)sqlite3_column_text(st, 0);
+		int64_t jobs = sqlite3_column_int64(st, 1);
+		struct profile_error e = {.jobs = (uint32_t)jobs,
+					  .mean_log = sqlite3_column_double(st, 2)};
+
+		/* A damaged file: what is no error corrects nothing. */
+		if (jobs > 0 && jobs <= UINT32_MAX && isfinite(e.mean_log))
+			each(arg, node ? node : "", &e);
+	}
+	if (rc != SQLITE_DONE)
+		profile_failed(s, "read", err);
+	done(st);
+	return rc == SQLITE_DONE ? 0 : -EIO;
 }

@@ -4,16 +4,20 @@
  * becomes the r.vector of the next one (MODEL 4.5).  One SQLite file; a class
  * belongs to a user.
  *
- * Each run moves a field half-way to what it measured (alpha = 0.5), but:
- *  - the alone-rate io_per_ms = requests / wall_ms is at most what the job does
- *    alone, never more, because other jobs only slow it down.  So the highest
- *    rate seen is kept, until a run's number of requests is more than a
- *    factor of 2 off: then the class has changed and the new rate stands.
- *    A run shorter than PROFILE_RATE_MS counts as that long: 34 requests of a
- *    command that took 2 ms are 34 a second, not 17000.
+ * Each run moves a field half-way to what it measured (alpha = 0.5).  Requests and their bytes
+ * are averaged as sums, and the size of a request is the quotient of the two averages: an average
+ * of sizes times one of numbers would be work that no run did.
+ *  - explicit and implicit requests (MODEL 0.1) are kept apart: a reader of mapped files does all
+ *    of its disk work by page faults.
+ *  - no rate is kept, because it belongs to the machine where it was seen.  profile_rate_per_ms
+ *    derives it for the machine that asks.
  *  - memory_mb is the largest resident set of a run, averaged over runs.
  *  - the behaviour (phases) is that of the last run: phases of different runs do
- *    not add up.
+ *    not add up.  Its fault_requests and fault_kb are not kept, the averages are.
+ *
+ * A class also has how wrong predictions of its response were (agent/home/outcomes.h), at each
+ * node and over all: the mean of log( measured / expected ), where the newest job counts 1 / n, and
+ * at least 1 / PROFILE_ERROR_JOBS.
  */
 #ifndef IOCOM_PROFILE_H
 #define IOCOM_PROFILE_H
@@ -25,17 +29,21 @@
 #include "iocom/err.h"
 
 #define PROFILE_CLASS_MAX 64
-#define PROFILE_RATE_MS	  1000.0
+/*
+ * A run shorter than this counts as so long in a rate: a load vector describes no less than a
+ * period, and 34 requests of a command that took 2 ms are 34 a second, not 17000.
+ */
+#define PROFILE_RATE_MS 1000.0
 
 struct profile {
 	uint32_t runs;
-	double cpu_ms; /* at reference speed 1 */
-	double requests;
-	double request_kb;
+	double cpu_ms;			 /* at reference speed 1 */
+	double requests, request_mb;	 /* explicit disk requests, and their size in all */
+	double fault_requests, fault_mb; /* the implicit ones, those of page faults */
 	double memory_mb;
 	double wall_ms;
-	double io_per_ms;	/* alone-rate: the highest seen */
-	double faults_per_ms;	/* implicit requests per ms of computation */
+	/* of wall_ms, the time without computation, disk work, or waiting for a CPU or the disk */
+	double rest_ms;
 	double com_ms, disk_ms; /* R_COM, R_Disk (MODEL 5.10) */
 	struct behaviour behaviour;
 };
@@ -66,9 +74,55 @@ int profile_list(struct profile_store *store, uid_t uid,
 		 void (*each)(void *arg, uid_t uid, const char *class_name,
 			      const struct profile *profile),
 		 void *arg, struct iocom_err *err);
-/* Forgets a class.  Returns 0; -ENOENT never seen; -EIO. */
+/* How wrong the predictions of a class's response were. */
+struct profile_error {
+	uint32_t jobs;
+	double mean_log; /* of measured over expected, natural logarithm */
+};
+#define PROFILE_ERROR_JOBS 16
+/* So many nodes of a class are kept; a new one takes the place of the one used longest ago. */
+#define PROFILE_NODES_MAX 64
+/*
+ * Notes LOG_ERROR of one job of the class at NODE.  Returns 0; -ENOENT: the class is not known
+ * (any more); -EINVAL: no finite number; -EIO, -ENOSPC.
+ */
+int profile_error_learn(struct profile_store *store, uid_t uid, const char *class_name,
+			const char *node, double log_error, struct iocom_err *err);
+/*
+ * Calls EACH for the class over all its nodes (NODE "") first, then for each node in order of name;
+ * not at all if nothing was noted.  Returns 0 or negative errno.
+ */
+int profile_errors(struct profile_store *store, uid_t uid, const char *class_name,
+		   void (*each)(void *arg, const char *node, const struct profile_error *error),
+		   void *arg, struct iocom_err *err);
+/* Forgets a class and its errors.  Returns 0; -ENOENT never seen; -EIO. */
 int profile_forget(struct profile_store *store, uid_t uid, const char *class_name,
 		   struct iocom_err *err);
+/* All its disk requests, explicit and implicit. */
+double profile_requests(const struct profile *profile);
+/* The mean size of these in KB; 0: it has none, or their size is not known. */
+double profile_request_kb(const struct profile *profile);
+/* Page faults per ms of computation (MODEL 1.3); 0: it had none, or did not compute. */
+double profile_faults_per_ms(const struct profile *profile);
+
+/* The machine for which a rate is wanted. */
+struct profile_machine {
+	double cpu_speed;		     /* 1: the reference; 0: not known, as the reference */
+	double disk_fixed_ms, disk_mb_per_s; /* of the disk; 0 MB/s: not known, as measured */
+};
+
+/*
+ * The disk requests per ms of elapsed time that a job of the class makes alone on MACHINE: their
+ * number over the time that it would take there,
+ *
+ *   T = max( D, f (cpu_ms / cpu_speed + D) + rest_ms, PROFILE_RATE_MS )
+ *   D = requests * (disk_fixed_ms + request_kb / disk_mb_per_s)
+ *   f = min( 1, wall_ms / (cpu_ms + disk_ms) )
+ *
+ * f below 1: the runs computed and waited for the disk at the same time, in several threads or by
+ * reading ahead.
+ */
+double profile_rate_per_ms(const struct profile *profile, const struct profile_machine *machine);
 /* The formula of profile_learn. */
 void profile_merge(struct profile *into, const struct profile *run);
 

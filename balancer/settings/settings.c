@@ -12,8 +12,12 @@
 
 #include "balancer/view/view_decide.h"
 
-#define BASE_PORT_MAX 65533 /* three ports: base, +1 control, +2 job streams */
-#define METRICS_PORT  3
+#define BASE_PORT_MAX	     65533 /* three ports: base, +1 control, +2 job streams */
+#define METRICS_PORT	     3
+
+#define USER_TASKS_MOST	     4194304 /* the kernel's PID_MAX_LIMIT */
+#define USER_MEMORY_LEAST_MB 16	     /* less does not even start a program */
+#define USER_MEMORY_MOST_MB  1073741824
 
 static int check_name(void *target, const char *value, struct iocom_err *err)
 {
@@ -109,12 +113,53 @@ static int check_absolute(void *target, const char *value, struct iocom_err *err
 
 static int set_pam(void *target, const char *value, struct iocom_err *err)
 {
+	/* The settings that are only yes or no have these names. */
+	if (!strcmp(value, "yes") || !strcmp(value, "no")) {
+		((struct settings *)target)->pam =
+			*value == 'y' ? SETTINGS_PAM_ON : SETTINGS_PAM_OFF;
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(settings_pam_names) / sizeof(*settings_pam_names); i++)
 		if (!strcmp(value, settings_pam_names[i])) {
 			((struct settings *)target)->pam = (enum settings_pam)i;
 			return 0;
 		}
-	return iocom_err_set(err, -EINVAL, "expected off, auto or on, not '%.40s'", value);
+	return iocom_err_set(err, -EINVAL, "expected auto, on (yes) or off (no), not '%.40s'",
+			     value);
+}
+
+/* "auto", "none" (or 0), or a count from LEAST to MOST. */
+static int settings_limit(const char *value, int64_t least, int64_t most, const char *unit,
+			  int64_t *out, struct iocom_err *err)
+{
+	char *end;
+	long long count;
+
+	if (!strcmp(value, "auto") || !strcmp(value, "none") || !strcmp(value, "0")) {
+		*out = *value == 'a' ? SETTINGS_LIMIT_AUTO : SETTINGS_LIMIT_NONE;
+		return 0;
+	}
+	errno = 0;
+	count = strtoll(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || count < least || count > most)
+		return iocom_err_set(err, -EINVAL,
+				     "expected a number of %s from %lld to %lld, auto or none, not "
+				     "'%.40s'",
+				     unit, (long long)least, (long long)most, value);
+	*out = count;
+	return 0;
+}
+
+static int set_user_tasks(void *target, const char *value, struct iocom_err *err)
+{
+	return settings_limit(value, 1, USER_TASKS_MOST, "tasks",
+			      &((struct settings *)target)->user_tasks_max, err);
+}
+
+static int set_user_memory(void *target, const char *value, struct iocom_err *err)
+{
+	return settings_limit(value, USER_MEMORY_LEAST_MB, USER_MEMORY_MOST_MB, "MiB",
+			      &((struct settings *)target)->user_memory_mb, err);
 }
 
 /* Names, uids and @groups; they are resolved when a job comes. */
@@ -341,6 +386,13 @@ static const struct config_key keys[] = {
 	 CONFIG_COUNT, FIELD(begin_limit_s), 1, 3600, NULL},
 	{"user-jobs-max", "N", "jobs of one user here at a time, root exempt; 0: no bound", "2048",
 	 CONFIG_COUNT, FIELD(user_jobs_max), 0, 1e6, NULL},
+	{"user-tasks-max", "N|auto|none",
+	 "tasks of one user's jobs here together, root exempt; auto: a third of what the machine "
+	 "can have",
+	 "auto", CONFIG_CUSTOM, NONE, 0, 0, set_user_tasks},
+	{"user-memory-mb", "N|auto|none",
+	 "MiB of memory of one user's jobs here together, root exempt; auto: nine tenths", "auto",
+	 CONFIG_CUSTOM, NONE, 0, 0, set_user_memory},
 	{"user-requests-per-s", "N",
 	 "requests of one user at the local socket, root exempt; 0: no bound", "5000", CONFIG_COUNT,
 	 FIELD(user_requests_per_s), 0, 1e6, NULL},

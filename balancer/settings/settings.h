@@ -18,6 +18,9 @@
 
 enum settings_pam { SETTINGS_PAM_OFF, SETTINGS_PAM_AUTO, SETTINGS_PAM_ON };
 
+#define SETTINGS_LIMIT_AUTO (-1) /* by what the machine has */
+#define SETTINGS_LIMIT_NONE 0
+
 struct settings_peer {
 	char address[IOCOM_ADDRESS_MAX];
 	uint16_t port;
@@ -56,7 +59,8 @@ struct settings {
 	char pam_dir[SETTINGS_PATH_MAX]; /* the directory of the service file; "": /etc/pam.d */
 	uint32_t begin_limit_s;		 /* seconds for PAM, and again for exec */
 	uint32_t user_jobs_max;		 /* at a time here; 0: no bound, as for root */
-	uint32_t user_requests_per_s;	 /* at the local socket; 0: no bound, as for root */
+	int64_t user_tasks_max, user_memory_mb; /* of one user's jobs; or a SETTINGS_LIMIT_* */
+	uint32_t user_requests_per_s;		/* at the local socket; 0: no bound, as for root */
 	uint32_t keep_jobs, keep_days;
 	/* the lease of restartable jobs that are submitted here */
 	uint32_t lease_s;

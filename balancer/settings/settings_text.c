@@ -25,6 +25,14 @@ static void put_scope(FILE *out, const struct settings *s)
 		fprintf(out, ",mount=%s", s->scope_mount);
 }
 
+static void put_limit(FILE *out, int64_t limit)
+{
+	if (limit > 0)
+		fprintf(out, "%" PRId64, limit);
+	else
+		fputs(limit == SETTINGS_LIMIT_AUTO ? "auto" : "none", out);
+}
+
 static void put_custom(FILE *out, const struct settings *s, const char *name)
 {
 	if (!strcmp(name, "peers"))
@@ -38,6 +46,10 @@ static void put_custom(FILE *out, const struct settings *s, const char *name)
 		put_peer(out, &s->metrics);
 	else if (!strcmp(name, "pam"))
 		fputs(settings_pam_names[s->pam], out);
+	else if (!strcmp(name, "user-tasks-max"))
+		put_limit(out, s->user_tasks_max);
+	else if (!strcmp(name, "user-memory-mb"))
+		put_limit(out, s->user_memory_mb);
 	else if (!strcmp(name, "log-level"))
 		fputs(settings_level_name(s->log_level), out);
 }
