@@ -12,8 +12,9 @@
  * what it did. */
 struct sim_asked {
 	double cpu_ms;
-	double io_per_ms; /* per ms of wall-clock time when the job runs alone */
-	double requests;  /* negative: cpu_ms x io_per_ms */
+	double io_per_ms;      /* per ms of wall-clock time when the job runs alone */
+	double requests;       /* negative: cpu_ms x io_per_ms */
+	double implicit_share; /* the part of these that page faults make */
 	double request_kb, memory_mb, faults_per_ms;
 	uint32_t node; /* where it ran; UINT32_MAX: unknown */
 };

@@ -91,8 +91,8 @@ static int check_job(const struct core *c, const struct sim_job *j)
 		  j->reaccess, j->memory_mb, j->faults_per_ms, j->initial_mb, j->write_fraction,
 		  j->barrier_ms, j->messages_per_ms, j->message_kb, j->asked.cpu_ms,
 		  j->asked.io_per_ms, j->asked.request_kb, j->asked.memory_mb,
-		  j->asked.faults_per_ms) ||
-	    !isfinite(j->requests) || !isfinite(j->asked.requests))
+		  j->asked.faults_per_ms, j->asked.implicit_share) ||
+	    j->asked.implicit_share > 1 || !isfinite(j->requests) || !isfinite(j->asked.requests))
 		return iocom_err_set(c->err, -EINVAL,
 				     "job %llu: a field is negative or not a number", id);
 	if (j->arrival_ms < c->last_arrival_ms)

@@ -42,8 +42,9 @@ struct core_task {
 	double moving_ms;	 /* time the data takes between the two disks */
 	/* copied from the job, so that describing the task need not fetch the job */
 	double rate_per_ms, initial_mb, write_fraction, com_ms;
-	uint32_t job;	  /* slot of its job in the pool */
-	uint32_t node;	  /* the node it is on or moves to */
+	double implicit_share; /* the part of rate_per_ms that a vector tells as implicit */
+	uint32_t job;	       /* slot of its job in the pool */
+	uint32_t node;	       /* the node it is on or moves to */
 	uint32_t next;	  /* next task on the list of tasks coming to a node, or on the pool's free
 			   * list */
 	uint32_t sibling; /* next task of the job */

@@ -117,6 +117,9 @@ static void task_init(const struct core_shard *s, struct core_task *t, uint32_t 
 	t->segment_ms = phase_length(j, 0);
 	t->segment_requests = phase_requests(j, 0);
 	t->rate_per_ms = j->rate_per_ms;
+	t->implicit_share = s->core->params.rules.rates == RULES_RATES_WALL && k->has_asked
+				    ? k->asked.implicit_share
+				    : 0;
 	t->initial_mb = k->initial_mb;
 	t->write_fraction = k->write_fraction;
 	t->com_ms = j->com_ms;

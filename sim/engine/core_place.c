@@ -37,6 +37,7 @@ struct rules_request core_request_of(const struct core_shard *s, const struct co
 			.faults_per_ms = k->asked.faults_per_ms,
 			.initial_mb = k->initial_mb,
 			.requests = k->asked.requests,
+			.implicit_share = k->asked.implicit_share,
 			.tasks = 1,
 		};
 	return (struct rules_request){

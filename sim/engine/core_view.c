@@ -312,6 +312,13 @@ static void set_advertised(const struct core_shard *s, uint32_t node, struct cor
 	struct core_load load = core_load_of(look);
 	size_t coming = look->node.ntasks - node_members(s->model, node - s->first);
 
+	for (size_t i = 0; i < look->node.ntasks; i++) {
+		double part = core_task(s, look->ids[i])->implicit_share;
+
+		load.explicit_per_ms -= part * look->tasks[i].io_per_ms;
+		load.implicit_per_ms += part * look->tasks[i].io_per_ms;
+	}
+	load.explicit_per_ms = fmax(0, load.explicit_per_ms);
 	look->node.has_advertised = true;
 	look->node.advertised.explicit_per_ms = load.explicit_per_ms;
 	look->node.advertised.io_per_ms = load.explicit_per_ms + load.implicit_per_ms;

@@ -82,6 +82,7 @@ static void take_asked(const struct recording_job *submitted, const struct recor
 		.cpu_ms = submitted->cpu_ms,
 		.io_per_ms = submitted->io_per_ms,
 		.requests = submitted->requests,
+		.implicit_share = submitted->implicit_share,
 		.request_kb = submitted->request_kb,
 		.memory_mb = submitted->memory_mb,
 		.faults_per_ms = submitted->faults_per_ms,

@@ -19,6 +19,7 @@
 #include "sim/cli/cli.h"
 #include "balancer/view/recording.h"
 #include "sim/run.h"
+#include "sim/workload/spec.h"
 
 #define JOBS 8
 #define GAP  20000.0 /* ms between arrivals, so that no two jobs meet */
@@ -72,6 +73,8 @@ struct story {
 	bool other_plans; /* the plans have other nodes than the rules choose */
 	bool cut;	  /* there is no end line */
 	bool started_ago; /* there is an end without its job */
+	bool mapped;	  /* the readers read by page faults of mapped files */
+	bool short_of;	  /* the nodes have less memory than what runs there needs */
 };
 
 static void put_decision(struct recorder *r, const struct view_file *v, double time_ms,
@@ -112,11 +115,15 @@ static void put_job(struct recorder *r, struct view_file *v, unsigned int i,
 		.has_measured = true,
 		.measured = {.wall_ms = wall * story->stretch,
 			     .cpu_ms = cpu_ms,
-			     .requests = requests,
-			     .request_mb = requests * 0.064,
+			     .requests = story->mapped ? 0 : requests,
+			     .request_mb = story->mapped ? 0 : requests * 0.064,
+			     .page_faults = story->mapped ? requests : 0,
+			     .page_fault_mb = story->mapped ? requests * 0.064 : 0,
 			     .memory_mb = 2},
 	};
 
+	if (story->mapped)
+		j.implicit_share = 0.5;
 	snprintf(j.id, sizeof(j.id), "a-%u", i);
 	snprintf(j.class_name, sizeof(j.class_name), i % 2 ? "compute" : "read");
 	snprintf(f.id, sizeof(f.id), "%s", j.id);
@@ -146,6 +153,8 @@ static void write_recording(const struct story *story)
 	h.params.fixed_cost_ms = 40;
 	h.period_ms = 1000;
 	assert_int_equal(recorder_open(path, &h, &r, NULL), 0);
+	if (story->short_of)
+		a.advertised.memory_mb = b.advertised.memory_mb = 2000;
 	view_file_init(&v, RULES_RATES_WALL);
 	v.params = h.params;
 	assert_int_equal(view_file_add(&v, &a), 0);
@@ -245,6 +254,56 @@ static void test_true_story(void **state)
 	assert_true(output_has("1 job never ran and is left out"));
 	assert_true(output_has("placements   8 of 8 decisions"));
 	assert_true(output_has("compute"));
+}
+
+/* What jobs read through mapped files takes the disk's time again, not the processor's alone. */
+static void test_mapped_readers(void **state)
+{
+	const struct story story = {.stretch = 1, .mapped = true};
+	json_t *answer;
+
+	(void)state;
+	write_recording(&story);
+	answer = check(0);
+	assert_true(number(answer, NULL, "placements_same") == JOBS);
+	assert_true(number(answer, "times", "jobs") == JOBS - 2);
+	assert_true(fabs(number(answer, "times", "slowdown_simulated") - 1) < 1e-3);
+	assert_true(fabs(number(answer, "times", "turnaround_job_error_percent")) < 0.1);
+	json_decref(answer);
+}
+
+/* A replay's decisions use the part that was announced. */
+static void test_announced_share(void **state)
+{
+	const struct story story = {.stretch = 1, .mapped = true};
+	struct workload_options options;
+	struct iocom_err err = {0};
+	struct sim_job job;
+	struct workload *w;
+
+	(void)state;
+	write_recording(&story);
+	workload_options_default(&options);
+	w = workload_spec_open(path, &options, &err);
+	assert_non_null(w);
+	assert_int_equal(workload_next(w, &job, &err), 1);
+	assert_true(job.has_asked && job.asked.implicit_share == 0.5);
+	assert_true(job.requests == 1000 && job.request_kb == 64);
+	workload_free(w);
+}
+
+/* Where memory was short, page faults may be its doing: nodes with enough do not repeat them. */
+static void test_faults_of_short_memory(void **state)
+{
+	const struct story story = {.stretch = 1, .mapped = true, .short_of = true};
+	json_t *answer;
+
+	(void)state;
+	write_recording(&story);
+	answer = check(1);
+	assert_true(number(answer, NULL, "placements_same") == JOBS);
+	assert_true(number(answer, "times", "turnaround_difference_percent") < -40);
+	json_decref(answer);
 }
 
 static void test_slow_machines(void **state)
@@ -400,12 +459,92 @@ static void test_asked(void **state)
 	}
 }
 
+struct told {
+	unsigned int decisions;
+	double share;			   /* of the request of the first decision */
+	double explicit_per_ms, io_per_ms; /* of home, at the last decision */
+};
+
+static void look_at_home(void *arg, double time_ms, const struct sim_job *job,
+			 const struct rules_plan *plan, const uint32_t *nodes,
+			 const struct sim_look *look)
+{
+	struct told *told = arg;
+	struct rules_node home;
+
+	(void)time_ms;
+	(void)job;
+	(void)plan;
+	(void)nodes;
+	if (!told->decisions++)
+		told->share = sim_look_request(look)->implicit_share;
+	assert_int_equal(sim_look_node(look, 0, &home), 0);
+	assert_true(home.has_advertised);
+	told->explicit_per_ms = home.advertised.explicit_per_ms;
+	told->io_per_ms = home.advertised.io_per_ms;
+}
+
+/* A node that runs a reader of mapped files tells its load as a live one does. */
+static void test_implicit_apart(void **state)
+{
+	struct sim_job jobs[] = {
+		{.tasks = 1, .cpu_ms = 1000, .requests = 2000, .request_kb = 64, .has_asked = true},
+		{.id = 1, .tasks = 1, .arrival_ms = 3000, .cpu_ms = 10, .request_kb = 64},
+	};
+	struct sim_machine machine = {.cpu_mips = MIPS,
+				      .cores = 1,
+				      .ram_mb = 1000,
+				      .disk_mb_per_s = FAST,
+				      .request_kb = 128,
+				      .network_mb_per_s = 125};
+	struct sim_cluster cluster = {1, &machine};
+	struct told told = {0};
+	struct sim_params params;
+	struct sim_result result;
+	struct iocom_err err = {0};
+	struct sim_run run = {.cluster = &cluster,
+			      .policy = "iocm-re",
+			      .params = &params,
+			      .decided = look_at_home,
+			      .arg = &told};
+
+	(void)state;
+	jobs[0].asked = (struct sim_asked){.cpu_ms = 1000,
+					   .io_per_ms = 0.4,
+					   .requests = 2000,
+					   .implicit_share = 0.75,
+					   .request_kb = 64,
+					   .node = UINT32_MAX};
+	sim_params_default(&params);
+	rules_params_default(&params.rules, RULES_RATES_WALL);
+	params.cpu_load_runnable = true; /* as in a replay of a live recording */
+	run.workload = workload_from_jobs(jobs, 2, "one");
+	assert_int_equal(sim_run(&run, &result, &err), 0);
+	assert_int_equal(told.decisions, 2);
+	assert_true(told.share == 0.75);
+	assert_true(fabs(told.explicit_per_ms - 0.1) < 1e-12);
+	assert_true(fabs(told.io_per_ms - 0.4) < 1e-12);
+	sim_result_free(&result);
+	workload_free(run.workload);
+	jobs[0].asked.implicit_share = 1.5;
+	run.workload = workload_from_jobs(jobs, 2, "one");
+	assert_int_equal(sim_run(&run, &result, &err), -EINVAL);
+	workload_free(run.workload);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_true_story),  cmocka_unit_test(test_slow_machines),
-		cmocka_unit_test(test_other_plans), cmocka_unit_test(test_policies),
-		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_true_story),
+		cmocka_unit_test(test_mapped_readers),
+		cmocka_unit_test(test_slow_machines),
+		cmocka_unit_test(test_other_plans),
+		cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_implicit_apart),
+		cmocka_unit_test(test_announced_share),
+		cmocka_unit_test(test_faults_of_short_memory),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
