@@ -24,8 +24,8 @@ struct lookup {
 	enum kind kind;
 	uid_t uid;
 	char group[GROUP_BYTES];
-	struct account account; /* NAME's account, without groups */
-	gid_t gid;
+	struct account account;	      /* NAME's account, without groups */
+	struct account_group members; /* GROUP's */
 	int rc;
 	uint64_t at_ns; /* CLOCK_BOOTTIME */
 };
@@ -42,6 +42,7 @@ static void lookup_free(struct deadline_task *task)
 	struct lookup *l = (struct lookup *)task;
 
 	account_free(&l->account);
+	account_group_free(&l->members);
 	free(l);
 }
 
@@ -50,7 +51,7 @@ static void look_up(struct deadline_task *task)
 	struct lookup *l = (struct lookup *)task;
 
 	if (l->kind == GROUP)
-		l->rc = account_group(l->group, &l->gid);
+		l->rc = account_group(l->group, &l->members);
 	else if (l->kind == WHOLE)
 		l->rc = account_find(l->uid, &l->account);
 	else
@@ -106,11 +107,17 @@ static bool is_fresh(const struct lookup *l, const struct lookup *asked)
 	return is_younger(l, ACCOUNTS_FRESH_S) && (!l->rc || asked->kind == NAME);
 }
 
-/* Returns the answer to ASKED; NULL: there is none, and the name service hangs. */
-static const struct lookup *accounts_ask(struct accounts *s, const struct lookup *asked)
+/*
+ * Returns the answer to ASKED; NULL: there is none, and the name service hangs.  STALE: it hangs,
+ * and the answer is an older one.
+ */
+static const struct lookup *accounts_ask(struct accounts *s, const struct lookup *asked,
+					 bool *stale)
 {
 	struct deadline_task *late = deadline_late(s->worker);
 	struct lookup *known, *l;
+
+	*stale = false;
 
 	if (late)
 		accounts_keep(s, late);
@@ -125,6 +132,7 @@ static const struct lookup *accounts_ask(struct accounts *s, const struct lookup
 	if (deadline_run(s->worker, &l->task, ACCOUNTS_WAIT_MS) == 0)
 		return accounts_keep(s, &l->task);
 	s->counters->names_failures++;
+	*stale = true;
 	return known && !known->rc && is_younger(known, ACCOUNTS_STALE_S) ? known : NULL;
 }
 
@@ -146,33 +154,41 @@ static int accounts_copy(const struct account *from, struct account *to)
 
 int accounts_find(struct accounts *s, uid_t uid, struct account *account)
 {
-	const struct lookup asked = {.kind = WHOLE, .uid = uid}, *l = accounts_ask(s, &asked);
+	const struct lookup asked = {.kind = WHOLE, .uid = uid}, *l;
+	bool stale;
+	int rc;
 
+	l = accounts_ask(s, &asked, &stale);
 	*account = (struct account){0};
 	if (!l)
 		return -EHOSTDOWN;
-	return l->rc ? l->rc : accounts_copy(&l->account, account);
+	rc = l->rc ? l->rc : accounts_copy(&l->account, account);
+	if (!rc)
+		account->stale = stale;
+	return rc;
 }
 
-int accounts_group(void *arg, const char *name, gid_t *gid)
+int accounts_member(void *arg, const char *name, const struct account *user, bool *stale)
 {
 	struct lookup asked = {.kind = GROUP};
 	const struct lookup *l;
 
+	*stale = false;
 	if (strlen(name) >= sizeof(asked.group))
 		return -ENOENT;
 	strcpy(asked.group, name);
-	l = accounts_ask(arg, &asked);
+	l = accounts_ask(arg, &asked, stale);
 	if (!l)
 		return -EHOSTDOWN;
-	*gid = l->gid;
-	return l->rc;
+	return l->rc ? l->rc : account_in_group(user, &l->members);
 }
 
 void accounts_say(struct accounts *s, uid_t uid, char *out, size_t size)
 {
-	const struct lookup asked = {.kind = NAME, .uid = uid}, *l = accounts_ask(s, &asked);
+	const struct lookup asked = {.kind = NAME, .uid = uid}, *l;
+	bool stale;
 
+	l = accounts_ask(s, &asked, &stale);
 	if (l && !l->rc)
 		snprintf(out, size, "%s", l->account.name);
 	else

@@ -6,6 +6,7 @@
 #ifndef IOCOM_ACCOUNTS_H
 #define IOCOM_ACCOUNTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -26,10 +27,17 @@ int accounts_new(struct accounts **accounts, struct counters *counters, struct i
 /* NULL is fine. */
 void accounts_free(struct accounts *accounts);
 size_t accounts_count(const struct accounts *accounts);
-/* Like account_find; -EHOSTDOWN: the name service does not answer. */
+/*
+ * Like account_find; -EHOSTDOWN: the name service does not answer.  While it does not, an older
+ * answer (ACCOUNTS_STALE_S) is marked as stale.
+ */
 int accounts_find(struct accounts *accounts, uid_t uid, struct account *account);
-/* Like account_group, with the same -EHOSTDOWN.  ACCOUNTS: a struct accounts (see users_policy). */
-int accounts_group(void *accounts, const char *name, gid_t *gid);
+/*
+ * Returns 1 if USER is in the group NAME, else 0; negative errno: nobody knows, as account_group,
+ * and -EHOSTDOWN.  STALE: the name service does not answer now, and did say so before.  ACCOUNTS: a
+ * struct accounts (see users_policy).
+ */
+int accounts_member(void *accounts, const char *name, const struct account *user, bool *stale);
 /* Writes the user's name for people to read, or the uid where there is no name or no answer. */
 void accounts_say(struct accounts *accounts, uid_t uid, char *out, size_t size);
 

@@ -14,12 +14,15 @@
 #include "iocom/err.h"
 #include "user/log.h"
 
+struct loop_share;
+
 struct base {
 	struct loop *loop;
 	struct logger *log;
 	struct counters *counters;
 	const struct settings *set;
-	uint64_t boot_id; /* identifies this start of the agent: random, never 0 */
+	struct loop_share *shares; /* each user's part of the loop's time; NULL: not counted */
+	uint64_t boot_id;	   /* identifies this start of the agent: random, never 0 */
 };
 
 /* Counts and logs a failure of the journal. */

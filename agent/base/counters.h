@@ -19,11 +19,15 @@
 	X(vectors_refused_full)	     /* the matrix has no room */                                  \
 	X(vectors_refused_name)	     /* another node uses this node's name */                      \
 	X(seal_failures)	     /* munged did not answer */                                   \
+	X(seal_questions_refused)    /* too many questions to munged without an answer */          \
+	X(credentials_refused_form)  /* no credential by its form: munged was not asked */         \
 	X(nodes_dropped)	     /* silent for 3 periods */                                    \
 	X(controls_received)                                                                       \
 	X(controls_refused)    /* forged, replayed, garbage, for another node */                   \
 	X(controls_unanswered) /* we asked and got no answer in time */                            \
 	X(guests_refused)      /* too many connections, or too many of one address */              \
+	X(connections_cut)     /* a message's seal failed, or it was silent and made room */       \
+	X(addresses_refused)   /* connections of addresses whose messages' seals failed */         \
 	X(control_peers_full)  /* all connections to other agents were busy */                     \
 	X(peers_refused)       /* TLS on one side only, or a certificate refused */                \
 	X(admissions_granted)                                                                      \
@@ -32,12 +36,15 @@
 	X(paths_refused)	    /* too many path checks, or checks that hang */                \
 	X(restartable_refused_full) /* too many restartable jobs */                                \
 	X(jobs_refused_limit)	    /* a user had user_jobs_max jobs here */                       \
+	X(places_refused)	    /* a user had as many places of a table as were free */        \
 	X(leases_expired)	    /* granted, but the client never came */                       \
 	X(streams_accepted)                                                                        \
 	X(streams_refused) /* no lease, not authentic, garbage, too slow, too many */              \
 	X(jobs_started)                                                                            \
 	X(jobs_ended)                                                                              \
 	X(jobs_lost)		 /* their shim died */                                             \
+	X(jobs_oom)		 /* the kernel killed processes of them for want of memory */      \
+	X(forks_refused)	 /* jobs that were refused forks: user_tasks_max */                \
 	X(jobs_restarted)	 /* lost with their node, run again elsewhere */                   \
 	X(jobs_fenced)		 /* ended here because home stopped renewing them */               \
 	X(outputs_removed)	 /* outputs of ended jobs: too old, too many, too big */           \
@@ -45,12 +52,15 @@
 				  */                                                               \
 	X(outputs_short)	 /* jobs that got less room than they may have */                  \
 	X(leases_renewed)                                                                          \
-	X(leases_lost)		  /* leases of restartable jobs that were not renewed in time */   \
-	X(leases_refused)	  /* renewals of jobs that home has given up */                    \
-	X(jobs_late)		  /* their shim lives but did not answer at once */                \
-	X(clients_refused)	  /* too many local connections */                                 \
-	X(tunnels_refused)	  /* too many relays for outgoing TLS streams */                   \
-	X(signals_refused)	  /* too many wait for shims that do not answer */                 \
+	X(leases_lost)	       /* leases of restartable jobs that were not renewed in time */      \
+	X(leases_refused)      /* renewals of jobs that home has given up */                       \
+	X(jobs_late)	       /* their shim lives but did not answer at once */                   \
+	X(clients_refused)     /* too many local connections */                                    \
+	X(tunnels_refused)     /* too many relays for outgoing TLS streams */                      \
+	X(signals_refused)     /* too many wait for shims that do not answer */                    \
+	X(descriptors_refused) /* too few descriptors left for a connection of others than root */ \
+	X(accepts_paused)      /* no descriptor left: connections waited for 100 ms */             \
+	X(requests_delayed)    /* a user, or strangers, took half of the loop and had to wait */   \
 	X(requests_refused_rate)  /* a user exceeded user_requests_per_s */                        \
 	X(replays_refused)	  /* too many clients read output of ended jobs */                 \
 	X(recorders_refused)	  /* too many `iocom record` */                                    \
@@ -58,13 +68,18 @@
 	X(top_lines_delayed)	  /* a watcher read too slowly: its interval grew */               \
 	X(record_lines_lost)	  /* a recorder read too slowly; its end line says so */           \
 	X(reports_unacknowledged) /* home did not answer; sent again later */                      \
+	X(outcomes_refused)	  /* a job's end before its submission: its response is unknown */ \
+	X(predictions_replaced)	  /* pairs of node and policy that made room for others */         \
 	X(journal_failures)                                                                        \
-	X(sample_failures)
+	X(journal_sync_failures) /* the disk refused: nobody is told what it may not have */       \
+	X(sample_failures)                                                                         \
+	X(ticks) /* tick.h */
 
 struct counters {
 #define X(name) uint64_t name;
 	COUNTERS(X)
 #undef X
+	uint64_t tick_late_ms; /* no count: the greatest delay in the last minute; tick.h */
 };
 
 #endif

@@ -12,12 +12,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "agent/base/thread.h"
 #include "user/clock.h"
 
 #define STACK_BYTES (512u << 10) /* the name service's modules need room */
@@ -80,24 +80,6 @@ static void *deadline_thread_work(void *arg)
 	return NULL;
 }
 
-/* Blocks all signals in the thread: the loop handles them. */
-static int deadline_thread_start(struct deadline_thread *w)
-{
-	sigset_t all, before;
-	pthread_attr_t attributes;
-	int rc = pthread_attr_init(&attributes);
-
-	if (rc)
-		return -rc;
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&w->thread, &attributes, deadline_thread_work, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return -rc;
-}
-
 int deadline_new(struct deadline_thread **out, struct iocom_err *err)
 {
 	struct deadline_thread *w = calloc(1, sizeof(*w));
@@ -113,7 +95,7 @@ int deadline_new(struct deadline_thread **out, struct iocom_err *err)
 	}
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wanted, NULL);
-	rc = deadline_thread_start(w);
+	rc = thread_start(&w->thread, STACK_BYTES, deadline_thread_work, w);
 	if (rc) {
 		last_one_out(w);
 		return iocom_err_set(err, rc, "cannot start a thread: %s", strerror(-rc));

@@ -29,16 +29,16 @@ struct deadline_task {
 };
 
 /* Returns 0, -ENOMEM, -EAGAIN (no thread), -EMFILE. */
-int deadline_new(struct deadline_thread **worker, struct iocom_err *err);
+int deadline_new(struct deadline_thread **thread, struct iocom_err *err);
 /* Leaves a hanging thread behind, which then frees what it owns.  NULL is fine. */
-void deadline_free(struct deadline_thread *worker);
+void deadline_free(struct deadline_thread *thread);
 /*
  * Runs TASK and waits at most LIMIT_MS.  Returns 0: TASK has run and belongs to the caller.
- * Otherwise the worker owns it: -ETIMEDOUT (it is late just now), -EBUSY (an earlier task hangs or
+ * Otherwise the thread owns it: -ETIMEDOUT (it is late just now), -EBUSY (an earlier task hangs or
  * was late).
  */
-int deadline_run(struct deadline_thread *worker, struct deadline_task *task, unsigned limit_ms);
+int deadline_run(struct deadline_thread *thread, struct deadline_task *task, unsigned limit_ms);
 /* Returns a late task that has finished since, which the caller frees, or NULL. */
-struct deadline_task *deadline_late(struct deadline_thread *worker);
+struct deadline_task *deadline_late(struct deadline_thread *thread);
 
 #endif

@@ -316,3 +316,9 @@ void loop_advance(struct loop *loop, uint64_t span_ns)
 		}
 	}
 }
+
+void loop_spend(struct loop *loop, uint64_t span_ns)
+{
+	loop->boot_ns += span_ns;
+	loop->real_ns += span_ns;
+}

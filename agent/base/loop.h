@@ -63,6 +63,8 @@ int loop_new_virtual(struct loop **loop, uint64_t boot_ns, uint64_t real_ns, str
  * and descriptors run at once.  Ends early after loop_stop.
  */
 void loop_advance(struct loop *loop, uint64_t span_ns);
+/* For a handler on a virtual loop: it takes SPAN_NS, and nothing else happens meanwhile. */
+void loop_spend(struct loop *loop, uint64_t span_ns);
 
 /* (Re)starts a timer that fires once, DELAY_NS from now. */
 void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns);

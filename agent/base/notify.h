@@ -3,7 +3,7 @@
 #ifndef IOCOM_NOTIFY_H
 #define IOCOM_NOTIFY_H
 
-/* STATE: "READY=1", "STOPPING=1".  Does nothing outside systemd. */
+/* STATE: "READY=1", "STOPPING=1", "WATCHDOG=1".  Does nothing outside systemd. */
 void notify_systemd(const char *state);
 
 #endif

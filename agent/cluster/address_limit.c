@@ -5,10 +5,9 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* An IPv4-mapped IPv6 address counts as IPv4. */
-static void address_limit_key_of(const struct sockaddr *address, uint8_t key[8])
+void address_limit_key_of(const struct sockaddr *address, uint8_t key[ADDRESS_LIMIT_KEY])
 {
-	memset(key, 0, 8);
+	memset(key, 0, ADDRESS_LIMIT_KEY);
 	if (address->sa_family == AF_INET) {
 		memcpy(key, &((const struct sockaddr_in *)address)->sin_addr, 4);
 	} else if (address->sa_family == AF_INET6) {
@@ -21,7 +20,7 @@ static void address_limit_key_of(const struct sockaddr *address, uint8_t key[8])
 
 int address_limit_enter(struct address_limit *sources, const struct sockaddr *address)
 {
-	uint8_t key[8];
+	uint8_t key[ADDRESS_LIMIT_KEY];
 	int unused = -1;
 
 	address_limit_key_of(address, key);

@@ -11,14 +11,17 @@
 #include <sys/socket.h>
 
 #define ADDRESS_LIMIT_MAX 320
+#define ADDRESS_LIMIT_KEY 8 /* bytes: IPv4's 4, or the first 8 of IPv6 */
 
 struct address_limit {
 	struct source {
-		uint8_t address[8]; /* IPv4's 4 bytes, or the first 8 of IPv6 */
+		uint8_t address[ADDRESS_LIMIT_KEY];
 		unsigned held;
 	} all[ADDRESS_LIMIT_MAX];
 };
 
+/* An IPv4-mapped IPv6 address counts as IPv4; one of another family as no address. */
+void address_limit_key_of(const struct sockaddr *address, uint8_t key[ADDRESS_LIMIT_KEY]);
 /*
  * Takes a place for ADDRESS.  Returns the source's number, for address_limit_leave; -1:
  * ADDRESS_LIMIT_MAX other addresses hold places.

@@ -23,9 +23,14 @@ struct bulletin {
 	struct bulletin_config config;
 	nng_socket pub, sub;
 	bool pub_open, sub_open;
-	struct connection_limit *guests;
+	struct connection_limit *guests; /* of pub */
+	struct connection_limit *hosts;	 /* of sub: the publishers that we dialed */
 	nng_aio *aio;
 	struct loop_post post;
+	nng_pipe from;		     /* where the bulletin came from that is being opened */
+	struct seal_question *opens; /* NULL: no bulletin is being opened */
+	struct seal_question *seals; /* NULL: no bulletin is being sealed */
+	msgpack_sbuffer next;	     /* the newest one, to be sealed afterwards; empty: none */
 	char dialed[BULLETIN_DIALED_MAX][128];
 	size_t ndialed;
 };
@@ -86,7 +91,7 @@ int bulletin_unpack(const void *data, size_t length, char from[IOCOM_NAME_MAX], 
 	int rc;
 
 	from[0] = 0;
-	if (unpack_map(&map, data, length))
+	if (unpack_map_of(&map, data, length, BULLETIN_VALUES_MAX))
 		return BULLETIN_E_GARBAGE;
 	if (unpack_u64(&map.data, "v", &version) ||
 	    unpack_str(&map.data, "from", from, IOCOM_NAME_MAX))
@@ -115,8 +120,7 @@ static void bulletin_refuse(struct bulletin *b, int reason, const char *why)
 	case SEAL_E_GARBAGE:
 		c->bulletins_refused_garbage++;
 		break;
-	default:
-		c->seal_failures++;
+	default: /* munged did not answer, which is counted */
 		break;
 	}
 	log_provoked(b->config.log, LOG_L_WARNING, "refused a bulletin: %s", why);
@@ -131,37 +135,22 @@ static void no_news(void *arg, const struct iocom_vector *v, uint64_t age_ns, bo
 }
 
 /* A skewed bulletin only tells which node's clock differs; the rest is not trusted. */
-static void tell_skew(struct bulletin *b, const void *data, size_t length)
+static void tell_skew(struct bulletin *b, const struct seal_answer *a)
 {
 	char from[IOCOM_NAME_MAX];
 	uint64_t bad = 0;
 
-	if (!bulletin_unpack(data, length, from, &bad, no_news, NULL))
-		b->config.skewed(b->config.arg, from, seal_ahead_s(b->config.seal));
+	if (!bulletin_unpack(a->data, a->length, from, &bad, no_news, NULL))
+		b->config.skewed(b->config.arg, from, a->ahead_s);
 }
 
-static void received(struct bulletin *b, nng_msg *msg)
+static void bulletin_take(struct bulletin *b, const struct seal_answer *a)
 {
 	struct counters *c = b->config.counters;
-	struct iocom_err err = {0};
 	char from[IOCOM_NAME_MAX];
 	uint64_t bad = 0;
-	size_t length;
-	void *data;
-	int rc;
+	int rc = bulletin_unpack(a->data, a->length, from, &bad, b->config.each, b->config.arg);
 
-	c->bulletins_received++;
-	rc = seal_open_message(b->config.seal, nng_msg_body(msg), nng_msg_len(msg), 1, &data,
-			       &length, &err);
-	if (rc) {
-		bulletin_refuse(b, rc, err.text);
-		if (rc == SEAL_E_SKEW && data)
-			tell_skew(b, data, length);
-		free(data);
-		return;
-	}
-	rc = bulletin_unpack(data, length, from, &bad, b->config.each, b->config.arg);
-	free(data);
 	c->vectors_refused_garbage += bad;
 	if (rc == BULLETIN_E_VERSION) {
 		c->bulletins_refused_version++;
@@ -176,6 +165,45 @@ static void received(struct bulletin *b, nng_msg *msg)
 	}
 }
 
+static void bulletin_opened(void *arg, struct seal_answer *a)
+{
+	struct bulletin *b = arg;
+
+	b->opens = NULL;
+	connection_limit_judge(b->hosts, b->from, a->rc);
+	if (!a->rc)
+		bulletin_take(b, a);
+	else
+		bulletin_refuse(b, a->rc, a->err.text);
+	if (a->rc == SEAL_E_SKEW && a->data)
+		tell_skew(b, a);
+	nng_recv_aio(b->sub, b->aio);
+}
+
+/*
+ * Has the bulletin opened; what a connection sent that was cut since is not looked at.  Returns
+ * true if BULLETIN_OPENED will be called.
+ */
+static bool bulletin_open(struct bulletin *b, nng_msg *msg)
+{
+	struct iocom_err err = {0};
+	int rc;
+
+	b->from = nng_msg_get_pipe(msg);
+	b->config.counters->bulletins_received++;
+	if (connection_limit_is_cut(b->hosts, b->from)) {
+		b->config.counters->bulletins_refused_garbage++;
+		return false;
+	}
+	rc = seal_open_message(b->config.seal, SEAL_FOREIGN, nng_msg_body(msg), nng_msg_len(msg),
+			       true, bulletin_opened, b, &b->opens, &err);
+	if (!rc)
+		return true;
+	connection_limit_judge(b->hosts, b->from, rc);
+	bulletin_refuse(b, rc, err.text);
+	return false;
+}
+
 static void called(void *arg)
 {
 	struct bulletin *b = arg;
@@ -187,20 +215,26 @@ static void bulletin_run(void *arg)
 {
 	struct bulletin *b = arg;
 	int e = nng_aio_result(b->aio);
+	bool opens = false;
 
 	if (!e) {
 		nng_msg *msg = nng_aio_get_msg(b->aio);
 
 		nng_aio_set_msg(b->aio, NULL);
-		received(b, msg);
+		opens = bulletin_open(b, msg);
 		nng_msg_free(msg);
 	}
-	if (e != NNG_ECLOSED && e != NNG_ECANCELED)
+	if (!opens && e != NNG_ECLOSED && e != NNG_ECANCELED)
 		nng_recv_aio(b->sub, b->aio);
 }
 
 static int open_sockets(struct bulletin *b, const char *url)
 {
+	const struct connection_limit_bounds to_us = {.max = CONNECTION_LIMIT_MAX,
+						      .max_of_one = CONNECTION_LIMIT_OF_ONE};
+	/* One that was lost may still be known when it is dialed again. */
+	const struct connection_limit_bounds dialed = {.max = 2 * BULLETIN_DIALED_MAX,
+						       .max_of_one = 2 * BULLETIN_DIALED_MAX};
 	int e = nng_pub0_open(&b->pub);
 
 	if (e)
@@ -217,8 +251,9 @@ static int open_sockets(struct bulletin *b, const char *url)
 	nng_socket_set_ms(b->sub, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
 	e = nng_socket_set(b->sub, NNG_OPT_SUB_SUBSCRIBE, "", 0);
 	if (!e)
-		e = connection_limit_new(&b->guests, b->pub, CONNECTION_LIMIT_MAX,
-					 CONNECTION_LIMIT_OF_ONE);
+		e = connection_limit_new(&b->guests, b->pub, &to_us);
+	if (!e)
+		e = connection_limit_new(&b->hosts, b->sub, &dialed);
 	if (!e)
 		e = tls_listen(b->config.tls, b->pub, url);
 	if (!e)
@@ -236,6 +271,7 @@ int bulletin_new(struct bulletin **out, const struct bulletin_config *config, st
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	b->config = *config;
 	b->post = (struct loop_post){.run = bulletin_run, .arg = b};
+	msgpack_sbuffer_init(&b->next);
 	control_url(url, sizeof(url), config->listen, config->port);
 	e = open_sockets(b, url);
 	if (e) {
@@ -249,12 +285,18 @@ int bulletin_new(struct bulletin **out, const struct bulletin_config *config, st
 
 void bulletin_count(struct bulletin *b)
 {
-	b->config.counters->guests_refused += connection_limit_refused(b->guests);
+	connection_limit_count_into(b->guests, b->config.counters);
+	connection_limit_count_into(b->hosts, b->config.counters);
 }
 
 size_t bulletin_guests(const struct bulletin *b)
 {
 	return b ? connection_limit_count(b->guests) : 0;
+}
+
+size_t bulletin_payers(const struct bulletin *b)
+{
+	return b ? connection_limit_payers(b->hosts) : 0;
 }
 
 size_t bulletin_dialed(const struct bulletin *b)
@@ -266,6 +308,9 @@ void bulletin_free(struct bulletin *b)
 {
 	if (!b)
 		return;
+	seal_forget(b->config.seal, b->opens);
+	seal_forget(b->config.seal, b->seals);
+	msgpack_sbuffer_destroy(&b->next);
 	if (b->sub_open)
 		nng_close(b->sub);
 	if (b->aio) {
@@ -278,6 +323,7 @@ void bulletin_free(struct bulletin *b)
 	if (b->pub_open)
 		nng_close(b->pub);
 	connection_limit_free(b->guests);
+	connection_limit_free(b->hosts);
 	free(b);
 }
 
@@ -301,24 +347,10 @@ void bulletin_dial(struct bulletin *b, const char *address, uint16_t port)
 	snprintf(b->dialed[b->ndialed++], sizeof(b->dialed[0]), "%s", url);
 }
 
-void bulletin_publish(struct bulletin *b, const struct iocom_vector *own, const struct matrix *m,
-		      uint64_t now_ns)
+static void bulletin_send(struct bulletin *b, const char *credential)
 {
-	struct iocom_err err = {0};
-	char *credential = NULL;
-	msgpack_sbuffer buffer;
 	nng_msg *msg = NULL;
-	int rc;
 
-	msgpack_sbuffer_init(&buffer);
-	bulletin_pack(&buffer, own, m, now_ns);
-	rc = seal_message(b->config.seal, buffer.data, buffer.size, &credential, &err);
-	msgpack_sbuffer_destroy(&buffer);
-	if (rc) {
-		b->config.counters->seal_failures++;
-		log_write(b->config.log, LOG_L_WARNING, "cannot seal a bulletin: %s", err.text);
-		return;
-	}
 	if (nng_msg_alloc(&msg, 0) || nng_msg_append(msg, credential, strlen(credential)) ||
 	    nng_sendmsg(b->pub, msg, NNG_FLAG_NONBLOCK)) {
 		if (msg)
@@ -327,5 +359,46 @@ void bulletin_publish(struct bulletin *b, const struct iocom_vector *own, const 
 	} else {
 		b->config.counters->bulletins_sent++;
 	}
-	free(credential);
+}
+
+static void bulletin_sealed(void *arg, struct seal_answer *a);
+
+static void bulletin_seal(struct bulletin *b, const msgpack_sbuffer *packed)
+{
+	struct iocom_err err = {0};
+
+	if (seal_message(b->config.seal, packed->data, packed->size, bulletin_sealed, b, &b->seals,
+			 &err))
+		log_write(b->config.log, LOG_L_WARNING, "cannot seal a bulletin: %s", err.text);
+}
+
+static void bulletin_sealed(void *arg, struct seal_answer *a)
+{
+	struct bulletin *b = arg;
+
+	b->seals = NULL;
+	if (a->rc)
+		log_write(b->config.log, LOG_L_WARNING, "cannot seal a bulletin: %s", a->err.text);
+	else
+		bulletin_send(b, a->text);
+	if (b->next.size)
+		bulletin_seal(b, &b->next);
+	msgpack_sbuffer_clear(&b->next);
+}
+
+/* While one is being sealed, only the newest of the others waits. */
+void bulletin_publish(struct bulletin *b, const struct iocom_vector *own, const struct matrix *m,
+		      uint64_t now_ns)
+{
+	msgpack_sbuffer buffer;
+
+	if (b->seals) {
+		msgpack_sbuffer_clear(&b->next);
+		bulletin_pack(&b->next, own, m, now_ns);
+		return;
+	}
+	msgpack_sbuffer_init(&buffer);
+	bulletin_pack(&buffer, own, m, now_ns);
+	bulletin_seal(b, &buffer);
+	msgpack_sbuffer_destroy(&buffer);
 }

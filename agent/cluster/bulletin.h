@@ -25,6 +25,7 @@
 #define BULLETIN_VERSION     1
 #define BULLETIN_DIALED_MAX  256
 #define BULLETIN_VECTORS_MAX 256
+#define BULLETIN_VALUES_MAX  (64 * BULLETIN_VECTORS_MAX) /* a vector with its age has 36 */
 #define BULLETIN_BYTES_MAX   (512u << 10)
 
 /* Positive conditions of bulletin_unpack. */
@@ -69,6 +70,8 @@ void bulletin_free(struct bulletin *b);
 void bulletin_count(struct bulletin *b);
 /* bulletin_dial subscribes to a peer in the background, for good; known addresses are skipped. */
 size_t bulletin_guests(const struct bulletin *b); /* subscribers connected to us; B NULL: 0 */
+/* Publishers whose bulletins' seals failed (address_budget.h); B NULL: 0. */
+size_t bulletin_payers(const struct bulletin *b);
 size_t bulletin_dialed(const struct bulletin *b); /* addresses dialed; B NULL: 0 */
 void bulletin_dial(struct bulletin *b, const char *address, uint16_t port);
 void bulletin_publish(struct bulletin *b, const struct iocom_vector *own, const struct matrix *m,

@@ -197,6 +197,9 @@ void cluster_view_charge(struct cluster_view *v, const struct view_charge *charg
 	node = node_of(v, found);
 	c->said = *charge;
 	c->said.request.com_ms = NULL; /* vectors do not tell communication either */
+	c->said.request.corrections = NULL;
+	c->said.request.ncorrections = 0;
+	c->said.request.correction = 0;
 	c->entry = node->entry;
 	*(node->last ? &node->last->next : &node->first) = c;
 	node->last = c;
@@ -372,17 +375,31 @@ static int keep_indexes(struct cluster_view *v, enum rules_policy policy)
 	return rc < 0 ? rc : 0;
 }
 
-int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy,
-			const struct rules_request *job, uint64_t seed,
-			struct view_decision *decision, struct iocom_err *err)
+static struct view_question cluster_view_question(const struct cluster_view *v,
+						  const struct rules_request *job, uint64_t seed)
 {
-	const struct view_question question = {
+	return (struct view_question){
 		.params = &v->params,
 		.job = job,
 		.seed = seed,
 		.home = HOME,
 		.home_node = &v->home,
 	};
+}
+
+int cluster_view_expect(const struct cluster_view *v, const struct rules_request *job,
+			const uint32_t *at, size_t n, struct rules_expectation *out)
+{
+	const struct view_question question = cluster_view_question(v, job, 0);
+
+	return view_expect(v->rules, &question, at, n, out);
+}
+
+int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy,
+			const struct rules_request *job, uint64_t seed,
+			struct view_decision *decision, struct iocom_err *err)
+{
+	const struct view_question question = cluster_view_question(v, job, seed);
 	int rc = keep_indexes(v, policy->policy);
 
 	if (rc)

@@ -79,7 +79,9 @@ int control_new(struct control **control, const struct control_config *config,
 		struct iocom_err *err);
 /* control_free answers pending questions with -ECANCELED. */
 size_t control_guests(const struct control *control); /* agents connected to us; NULL: 0 */
-size_t control_peers(const struct control *control);  /* agents we are connected to; NULL: 0 */
+/* Addresses from which messages came whose seals failed (address_budget.h); NULL: 0. */
+size_t control_payers(const struct control *control);
+size_t control_peers(const struct control *control); /* agents we are connected to; NULL: 0 */
 void control_free(struct control *control);
 /* Updates the counter of refused connections. */
 void control_count(struct control *control);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/cluster/peer_message.h"
 #include "user/pack.h"
 
 void message_pack(const struct control_head *head, const msgpack_sbuffer *body,
@@ -52,8 +53,9 @@ int message_unpack(struct message *m, const void *data, size_t length, struct io
 		return iocom_err_set(err, -EBADMSG, "not a message of iocom");
 	rc = take_head(&m->map.data, &m->head, err);
 	body = unpack_get(&m->map.data, "body");
-	if (!rc && (!body || body->type != MSGPACK_OBJECT_BIN ||
-		    unpack_map(&m->body, body->via.bin.ptr, body->via.bin.size)))
+	if (!rc &&
+	    (!body || body->type != MSGPACK_OBJECT_BIN ||
+	     unpack_map_of(&m->body, body->via.bin.ptr, body->via.bin.size, PEER_VALUES_MAX)))
 		rc = iocom_err_set(err, -EBADMSG, "message without a body");
 	if (rc)
 		msgpack_unpacked_destroy(&m->map);

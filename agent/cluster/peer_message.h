@@ -36,6 +36,11 @@ enum peer_type {
 };
 
 #define PEER_TEXT_MAX 256
+/*
+ * Values in a body: JOB_REPORTS_MAX reports; one of a job with all phases of its behaviour has
+ * about 150.
+ */
+#define PEER_VALUES_MAX 8192
 
 /* A question.  It borrows what it points to, except after peer_request_unpack. */
 struct peer_request {

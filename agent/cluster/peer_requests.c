@@ -2,9 +2,15 @@
 /*
  * Questions between agents; see peers.h.
  *
- *   another node -> control.c -> decoded (peer_message.c) -> the journal has its number
- *                -> the party's handler -> commit -> encoded -> control.c
+ *   another node -> control_answer.c -> decoded (peer_message.c) -> journal has its number
+ *                -> the party's handler -> commit -> encoded -> on the disk -> control_answer.c
  *   this node    -> the party's handler, in a transaction -> the asker
+ *
+ * Only answers that tell what the journal has wait for the disk.  The number alone is not worth it:
+ * if a power cut undoes it, a replay finds nothing to repeat.  The jobs that `kill` could reach are
+ * dead, a place given to an `admit` lapses, because only home can read its secret, and `renew`
+ * makes home wait longer, never shorter.  Nor do this node's own questions wait: what the asker
+ * does next is a later commit in the same journal.
  *
  * If a handler calls peers_answer before it returns, the answer is held until the transaction is
  * committed.
@@ -19,7 +25,7 @@
 #include "agent/jobs/journal.h"
 #include "user/clock.h"
 
-#define OWN_TICKET (1ull << 63) /* marks this node's own questions; control.c's tickets lack it */
+#define OWN_TICKET (1ull << 63) /* marks this node's own questions; no ticket of control has it */
 
 /* A question that this node asks; TICKET is set when it asks itself. */
 struct peers_call {
@@ -32,6 +38,16 @@ struct peers_call {
 	struct peer_answer answer;
 	peers_answered answered; /* NULL: forgotten */
 	void *arg;
+};
+
+/* An answer to another node that waits until the disk has what it says. */
+struct peers_held {
+	struct peers_held *next;
+	struct peers *peers;
+	struct journal_wait wait;
+	struct loop_timer overdue; /* by then the other node has given up */
+	uint64_t ticket;
+	msgpack_sbuffer body;
 };
 
 void peers_serve(struct peers *p, enum peer_type type, peers_handler handler, void *arg)
@@ -92,10 +108,26 @@ void peers_forget(struct peers *p, const void *arg)
 			call->answered = NULL;
 }
 
+static void held_free(struct peers_held *held)
+{
+	for (struct peers_held **q = &held->peers->held; *q; q = &(*q)->next) {
+		if (*q != held)
+			continue;
+		*q = held->next;
+		break;
+	}
+	journal_forget(held->peers->journal, &held->wait);
+	loop_cancel(held->peers->base->loop, &held->overdue);
+	msgpack_sbuffer_destroy(&held->body);
+	free(held);
+}
+
 void peer_requests_stop(struct peers *p)
 {
 	while (p->calls)
 		call_end(p->calls, -ECANCELED, NULL, "the agent is stopping");
+	while (p->held)
+		held_free(p->held);
 }
 
 /* --- asking --------------------------------------------------------------------- */
@@ -134,8 +166,9 @@ static int ask_other(struct peers_call *call, const char *node, const char *addr
 static int ask_self(struct peers_call *call, const struct peer_request *r, struct iocom_err *err)
 {
 	struct peers *p = call->peers;
+	bool outer = journal_is_open(p->journal); /* the caller's transaction has it all */
 	struct peer_answer answer;
-	int rc = journal_begin(p->journal, err), end;
+	int rc = outer ? 0 : journal_begin(p->journal, err), end;
 
 	if (rc) {
 		p->base->counters->journal_failures++;
@@ -145,7 +178,7 @@ static int ask_self(struct peers_call *call, const struct peer_request *r, struc
 	call->handling = true;
 	rc = peers_handle_request(p, r, call->ticket, &answer);
 	call->handling = false;
-	end = journal_commit(p->journal, rc < 0 ? NULL : err);
+	end = outer ? 0 : journal_commit(p->journal, rc < 0 ? NULL : err);
 	if (end) {
 		p->base->counters->journal_failures++;
 		return end;
@@ -246,9 +279,61 @@ static int refuse_admit(struct peers *p, const struct iocom_err *why, msgpack_sb
 	return 0;
 }
 
-static int serve_other(struct peers *p, const struct control_head *head, const msgpack_object *body,
-		       msgpack_sbuffer *out, struct iocom_err *err)
+/* If the sync failed there is no answer, as if the journal had failed: the other node asks again.
+ */
+static void peers_durable(void *arg, int rc)
 {
+	struct peers_held *held = arg;
+
+	control_answer_later(held->peers->control, held->ticket, rc, &held->body);
+	held_free(held);
+}
+
+/* A disk that hangs must not keep all servers of control (control_answer.c). */
+static void peers_overdue(void *arg)
+{
+	peers_durable(arg, -ETIMEDOUT);
+}
+
+/*
+ * Returns true if an answer of TYPE tells what the journal has.  Ends and starts do even if their
+ * handler wrote nothing: it may have written the same before, for an answer that came too late.
+ */
+static bool peers_tells(enum peer_type type, bool written)
+{
+	return written || type == PEER_STARTED || type == PEER_DONE;
+}
+
+/* Holds the answer BODY back until the disk has all that is committed. */
+static int peers_hold(struct peers *p, const msgpack_sbuffer *body)
+{
+	struct peers_held *held;
+
+	if (!p->control || journal_is_durable(p->journal, journal_position(p->journal)))
+		return 0;
+	held = calloc(1, sizeof(*held));
+	if (!held)
+		return -ENOMEM;
+	held->peers = p;
+	held->wait = (struct journal_wait){.done = peers_durable, .arg = held};
+	held->overdue = (struct loop_timer){.fire = peers_overdue, .arg = held};
+	held->next = p->held;
+	p->held = held;
+	if (msgpack_sbuffer_write(&held->body, body->data, body->size)) {
+		held_free(held);
+		return -ENOMEM;
+	}
+	held->ticket = control_defer(p->control);
+	(void)journal_when_durable(p->journal, &held->wait);
+	loop_start(p->base->loop, &held->overdue, CONTROL_TIMEOUT_MS * CLOCK_NS_PER_MS);
+	return 0;
+}
+
+/* Sets TELLS if the answer in OUT must wait for the disk. */
+static int serve_other(struct peers *p, const struct control_head *head, const msgpack_object *body,
+		       msgpack_sbuffer *out, bool *tells, struct iocom_err *err)
+{
+	uint64_t changes = journal_changes(p->journal);
 	struct peer_answer answer;
 	struct peer_request r;
 	enum peer_type type;
@@ -267,6 +352,7 @@ static int serve_other(struct peers *p, const struct control_head *head, const m
 	if (rc == 0) {
 		control_undefer(p->control);
 		peer_answer_pack(type, &answer, out);
+		*tells = peers_tells(type, journal_changes(p->journal) != changes);
 	}
 	return 0;
 }
@@ -277,13 +363,13 @@ int peer_requests_handle(void *arg, const struct control_head *head, const msgpa
 	struct peers *p = arg;
 	struct iocom_err err = {0};
 	int rc = journal_begin(p->journal, &err), end;
-	bool unwritten = rc != 0;
+	bool unwritten = rc != 0, tells = false;
 
 	if (!rc) {
 		rc = peers_first_time(p, head, &err);
 		unwritten = rc && rc != -EALREADY;
 		if (!rc)
-			rc = serve_other(p, head, body, out, &err);
+			rc = serve_other(p, head, body, out, &tells, &err);
 		/*
 		 * Both the message's number and its effects are written before the answer leaves.
 		 */
@@ -301,8 +387,8 @@ int peer_requests_handle(void *arg, const struct control_head *head, const msgpa
 			  head->type, head->from, err.text);
 	}
 	if (rc && unwritten && !strcmp(head->type, peer_type_name(PEER_ADMIT)))
-		rc = refuse_admit(p, &err, out);
-	return rc;
+		return refuse_admit(p, &err, out);
+	return rc || !tells ? rc : peers_hold(p, out);
 }
 
 /* --- hello ---------------------------------------------------------------------- */

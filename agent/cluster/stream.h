@@ -13,8 +13,9 @@
 #include "agent/base/base.h"
 #include "user/renewal.h"
 
+struct credential;
+struct seal;
 struct tunnels;
-struct ucred;
 
 #define STREAMS_MAX	  256
 #define STREAMS_BYTES_MAX (64u << 20) /* received bytes of incomplete start messages */
@@ -23,17 +24,23 @@ struct ucred;
 
 struct streams;
 
+/* What a frame of a client asks for, whose credential says who it is. */
+struct stream_port {
+	/*
+	 * Checks what can be checked without munged.  Returns 0 and the CREDENTIAL's text,
+	 * malloc'ed; negative errno with the reason in ERR.
+	 */
+	int (*check)(void *arg, const void *payload, uint32_t length, char **credential,
+		     struct iocom_err *err);
+	/* Returns 0: FD is taken; negative errno with the reason in ERR. */
+	int (*take)(void *arg, int fd, const void *payload, uint32_t length,
+		    const struct credential *who, struct iocom_err *err);
+};
+
 /* Handlers of a stream, by its first frame; PAYLOAD of LENGTH bytes is borrowed. */
 struct stream_ports {
 	void *arg;
-	/*
-	 * FRAME_START, FRAME_ATTACH.  Returns 0: FD is taken; negative errno with the reason in
-	 * ERR.
-	 */
-	int (*start)(void *arg, int fd, const void *payload, uint32_t length,
-		     const struct ucred *local, struct iocom_err *err);
-	int (*attach)(void *arg, int fd, const void *payload, uint32_t length,
-		      const struct ucred *local, struct iocom_err *err);
+	struct stream_port start, attach; /* FRAME_START, FRAME_ATTACH */
 	/*
 	 * FRAME_RENEW; ANSWER is FRAME_RENEWED's payload.  Returns 0; negative errno with the
 	 * reason in ERR.
@@ -43,11 +50,13 @@ struct stream_ports {
 };
 
 /*
- * Listens at the agent's address.  TUNNELS puts a relay before each stream; NULL: no TLS.  Returns
- * 0; -EADDRINUSE and others with the reason in ERR.
+ * Listens at the agent's address.  SEAL opens credentials.  TUNNELS puts a relay before each
+ * stream; NULL: no TLS.  Both are borrowed.  Returns 0; -EADDRINUSE and others with the reason in
+ * ERR.
  */
-int streams_new(struct streams **streams, const struct base *base, const struct tunnels *tunnels,
-		const struct stream_ports *ports, struct iocom_err *err);
+int streams_new(struct streams **streams, const struct base *base, struct seal *seal,
+		const struct tunnels *tunnels, const struct stream_ports *ports,
+		struct iocom_err *err);
 size_t streams_count(const struct streams *streams); /* NULL: 0 */
 size_t
 streams_bytes(const struct streams *streams); /* bytes of incomplete start messages; NULL: 0 */

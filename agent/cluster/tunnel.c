@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/base/places.h"
 #include "agent/base/spawn.h"
 
 #define TUNNELS_USER  "iocom"
@@ -164,13 +165,21 @@ int tunnel_ask(const struct tunnels *t, const struct settings_peer *peer, int *a
 	return spawn_with_pair(t, argv, -1, answer, err);
 }
 
-static bool tunnels_has_room(const struct tunnels *tunnels, uid_t uid)
+static int tunnels_room(const struct tunnels *tunnels, uid_t uid, struct iocom_err *err)
 {
+	static const struct places places = {
+		.what = "streams to other nodes",
+		.limit = "tunnels",
+		.one = "tunnels",
+		.max = TUNNELS_MAX,
+		.of_root = TUNNELS_OF_ROOT,
+		.of_one = TUNNELS_OF_ONE,
+	};
 	size_t own = 0;
 
 	for (size_t i = 0; i < tunnels->count; i++)
 		own += tunnels->list[i].uid == uid;
-	return tunnels->count < TUNNELS_MAX && (!uid || own < TUNNELS_OF_ONE);
+	return places_ask(&places, uid, tunnels->count, own, tunnels->base->counters, err);
 }
 
 int tunnels_open(struct tunnels *t, uid_t uid, int fd, const struct iocom_vector *node,
@@ -188,12 +197,9 @@ int tunnels_open(struct tunnels *t, uid_t uid, int fd, const struct iocom_vector
 	struct tunnel tunnel = {.uid = uid};
 	int rc;
 
-	if (!tunnels_has_room(t, uid)) {
+	if (tunnels_room(t, uid, err)) {
 		t->base->counters->tunnels_refused++;
-		return iocom_err_set(err, -EAGAIN,
-				     "%d of your jobs have streams to other nodes, which is the "
-				     "limit per user here",
-				     TUNNELS_OF_ONE);
+		return -EAGAIN;
 	}
 	snprintf(name, sizeof(name), "%s", node->name);
 	snprintf(address, sizeof(address), "%s", node->address);

@@ -14,8 +14,9 @@
 
 struct tunnels;
 
-#define TUNNELS_MAX    4096
-#define TUNNELS_OF_ONE 2048 /* per user; root may have them all */
+#define TUNNELS_MAX	4096
+#define TUNNELS_OF_ONE	2048 /* per user; root may have them all */
+#define TUNNELS_OF_ROOT 64   /* places that only root takes */
 
 /*
  * Puts a relay before the stream on FD.  Returns 0: PLAIN is the relay's end without TLS,
