@@ -24,6 +24,7 @@ struct accounts;
 struct credential;
 struct journal;
 struct launcher;
+struct user_limits;
 struct guest;
 
 struct guest_ports {
@@ -33,12 +34,6 @@ struct guest_ports {
 	uint64_t (*sequence)(void *arg);
 	void (*sample)(void *arg);  /* reads the monitor now */
 	void (*changed)(void *arg); /* the load may have changed significantly: check and publish */
-	/*
-	 * Opens a job's credential like credential_open (spec.h).  Returns 0; -EHOSTDOWN; others
-	 * with the reason in ERR.
-	 */
-	int (*credential)(void *arg, struct credential *credential, const char *text,
-			  struct iocom_err *err);
 	peers_asker ask;
 	void *ask_arg;
 	/* Deferred answers to homes; the same as peers_answer. */
@@ -51,7 +46,8 @@ struct guest_config {
 	const char *jobs_dir, *run_jobs_dir; /* STATE_DIR/jobs, RUN_DIR/jobs */
 	struct journal *journal;
 	struct accounts *accounts;
-	struct sample_names *names; /* names of cgroups; NULL: none */
+	struct sample_names *names;	 /* names of cgroups; NULL: none */
+	struct user_limits *user_limits; /* of jobs' users; NULL: none are set */
 	double cpu_speed;
 	const struct launcher *launcher; /* how shims are started and asked */
 	struct guest_ports ports;
@@ -91,14 +87,40 @@ int guest_on_kill(void *guest, const struct peer_request *request, uint64_t tick
 /* --- streams of clients ------------------------------------------------------ */
 
 /*
- * Handle a job stream's FRAME_START and FRAME_ATTACH.  LOCAL: the client as the kernel tells it, or
- * NULL (then the credential decides).  Returns 0: FD is taken; negative errno with the reason in
- * ERR.
+ * Handle FRAME_START and FRAME_ATTACH of a client of this machine, LOCAL as the kernel tells it.
+ * Return 0: FD is taken; negative errno with the reason in ERR.
  */
 int guest_start(void *guest, int fd, const void *payload, uint32_t length,
 		const struct ucred *local, struct iocom_err *err);
 int guest_attach(void *guest, int fd, const void *payload, uint32_t length,
 		 const struct ucred *local, struct iocom_err *err);
+/* A job that home has just placed here, and whose client sent its spec along. */
+struct guest_placed {
+	const char *job, *node, *nonce;
+	const void *spec; /* packed, without these names */
+	uint32_t length;
+	const void *lead; /* a frame that FD gets before the job's own */
+	size_t lead_length;
+};
+/*
+ * The same for PLACED.  Ends the journal's transaction if one is open, also when it fails to end
+ * well; nothing is sent to FD before that.
+ */
+int guest_start_placed(void *guest, int fd, const struct guest_placed *placed,
+		       const struct ucred *local, struct iocom_err *err);
+/*
+ * The same of a client of another machine, in two steps, because its credential is opened by
+ * munged.  The first checks what it can without that, and gives the credential's text, which the
+ * caller frees; the second gets WHO made it and what it binds.
+ */
+int guest_start_check(void *guest, const void *payload, uint32_t length, char **credential,
+		      struct iocom_err *err);
+int guest_attach_check(void *guest, const void *payload, uint32_t length, char **credential,
+		       struct iocom_err *err);
+int guest_start_of(void *guest, int fd, const void *payload, uint32_t length,
+		   const struct credential *who, struct iocom_err *err);
+int guest_attach_of(void *guest, int fd, const void *payload, uint32_t length,
+		    const struct credential *who, struct iocom_err *err);
 
 /* --- what others may know ---------------------------------------------------- */
 
@@ -119,6 +141,7 @@ struct guest_counts {
 	size_t jobs, signals, replays;
 	size_t paths, paths_late; /* path checks under way; how many of them hang */
 	uint64_t spool_bytes;	  /* output of jobs that are over */
+	uint64_t spool_reserved;  /* bytes that the output of running jobs may take */
 };
 void guest_count(const struct guest *guest, struct guest_counts *counts);
 

@@ -10,6 +10,8 @@
 #include <sys/random.h>
 
 #include "agent/base/accounts.h"
+#include "agent/base/loop_share.h"
+#include "agent/base/places.h"
 #include "agent/guest/admission.h"
 #include "agent/guest/guest_own.h"
 #include "user/clock.h"
@@ -29,7 +31,7 @@ static void guest_admit_refuse(struct peer_grant *g, const char *reason, const c
 {
 	g->granted = false;
 	snprintf(g->reason, sizeof(g->reason), "%s", reason);
-	snprintf(g->text, sizeof(g->text), "%s", text);
+	snprintf(g->text, sizeof(g->text), "%.250s", text);
 }
 
 static void lease(struct guest *guest, const struct job_order *order, struct peer_grant *g)
@@ -37,7 +39,7 @@ static void lease(struct guest *guest, const struct job_order *order, struct pee
 	struct job *job = jobs_add(&guest->jobs, order);
 
 	if (!job) {
-		guest_admit_refuse(g, "full", "too many jobs are running");
+		guest_admit_refuse(g, "full", strerror(ENOMEM));
 		return;
 	}
 	job->guest = guest;
@@ -48,41 +50,51 @@ static void lease(struct guest *guest, const struct job_order *order, struct pee
 	strcpy(g->nonce, job->nonce);
 }
 
-/*
- * Counts ended jobs whose shims still serve clients that do not read: each is a root process, and
- * there may be no more of them than of running jobs.  Most have gone since the last count.
- */
-static bool leaves_too_many(struct guest *guest, uid_t uid)
+/* Asks for a place among UID's OWN of USED jobs. */
+static int ask_among(struct guest *guest, const char *what, uid_t uid, size_t used, size_t own,
+		     struct iocom_err *err)
 {
-	if (guest_leaving_of(guest, uid) < guest->base->set->user_jobs_max)
-		return false;
-	guest_forget_left(guest);
-	return guest_leaving_of(guest, uid) >= guest->base->set->user_jobs_max;
+	const struct places places = {
+		.what = what,
+		.limit = "jobs",
+		.one = "user_jobs_max",
+		.max = JOBS_MAX,
+		.of_root = JOBS_OF_ROOT,
+		.of_one = guest->base->set->user_jobs_max,
+	};
+
+	return places_ask(&places, uid, used, own, guest->base->counters, err);
 }
 
 /*
- * Returns true if there is a place.  No user may take all places of a node; some are reserved for
- * root.
+ * Ended jobs whose shims still serve clients that do not read count like running ones: each is a
+ * root process.  Most have gone since the last count.
  */
+static int ask_leaving(struct guest *guest, uid_t uid, struct iocom_err *err)
+{
+	size_t all, own = guest_leaving_of(guest, uid, &all);
+
+	if (own) {
+		guest_forget_left(guest);
+		own = guest_leaving_of(guest, uid, &all);
+	}
+	return ask_among(guest, "jobs there that are over and whose clients do not read", uid, all,
+			 own, err);
+}
+
+/* Returns true if there is a place (places.h). */
 static bool has_place(struct guest *guest, const struct job_order *order, struct peer_grant *g)
 {
-	unsigned uid = (unsigned)order->uid, most = guest->base->set->user_jobs_max;
-	char text[sizeof(g->text)];
+	struct iocom_err err = {0};
+	int rc = ask_among(guest, "jobs there", order->uid, guest->jobs.count,
+			   jobs_of(&guest->jobs, order->uid), &err);
 
-	if (!uid || !most)
+	if (!rc)
+		rc = ask_leaving(guest, order->uid, &err);
+	if (!rc)
 		return true;
-	if (jobs_of(&guest->jobs, uid) >= most)
-		snprintf(text, sizeof(text),
-			 "uid %u has %u jobs there, the limit per user (user_jobs_max)", uid, most);
-	else if (leaves_too_many(guest, uid))
-		snprintf(text, sizeof(text),
-			 "uid %u has %u jobs there that are over and whose clients do not read, "
-			 "the limit per user (user_jobs_max)",
-			 uid, most);
-	else
-		return true;
-	guest->base->counters->jobs_refused_limit++;
-	guest_admit_refuse(g, "user-limit", text);
+	guest->base->counters->jobs_refused_limit += rc == -EDQUOT;
+	guest_admit_refuse(g, rc == -EDQUOT ? "user-limit" : "full", err.text);
 	return false;
 }
 
@@ -130,6 +142,7 @@ static void paths_seen(void *arg, const struct job_order *order,
 {
 	struct admitting *w = arg;
 	struct guest *guest = w->guest;
+	uid_t before = loop_share_enter(guest->base->shares, order->uid);
 	struct admission_verdict v = *seen;
 	struct peer_answer answer = {0};
 	struct peer_grant *g = &answer.grant;
@@ -148,20 +161,21 @@ static void paths_seen(void *arg, const struct job_order *order,
 	guest_admit_decided(guest, order, g);
 	guest->ports->answer(guest->ports->ask_arg, w->ticket, PEER_ADMIT, &answer);
 	free(w);
+	loop_share_leave(guest->base->shares, before);
 }
 
 /*
  * Returns 0: PATHS_SEEN was called or will be: a thread is used only if the check may have to wait.
  */
 static int ask_paths(struct guest *guest, const struct job_order *order, struct account *user,
-		     uint64_t ticket)
+		     uint64_t ticket, struct iocom_err *err)
 {
 	struct admitting *w = calloc(1, sizeof(*w));
 	int rc;
 
 	if (!w) {
 		account_free(user);
-		return -ENOMEM;
+		return iocom_err_set(err, -ENOMEM, "out of memory");
 	}
 	*w = (struct admitting){guest, ticket};
 	if (admission_paths_in_memory(order, user)) {
@@ -169,21 +183,10 @@ static int ask_paths(struct guest *guest, const struct job_order *order, struct 
 		paths_seen(w, order, &(struct admission_verdict){.admitted = true});
 		return 0;
 	}
-	rc = paths_ask(guest->paths, order, user, paths_seen, w);
+	rc = paths_ask(guest->paths, order, user, paths_seen, w, err);
 	if (rc)
 		free(w);
 	return rc;
-}
-
-static void refuse_paths(struct guest *guest, int rc, struct peer_grant *g)
-{
-	guest->base->counters->paths_refused += rc == -EBUSY || rc == -EDQUOT;
-	guest_admit_refuse(
-		g, "path-slow",
-		rc == -EBUSY ? "file systems there do not answer: too many path checks hang already"
-		: rc == -EDQUOT ? "file systems there do not answer: too many path checks of this "
-				  "user hang already"
-				: strerror(-rc));
 }
 
 /*
@@ -199,10 +202,11 @@ static int guest_admit_judge(struct guest *guest, const struct job_order *order,
 		.min_uid = set->min_uid,
 		.allow = set->allow_users,
 		.deny = set->deny_users,
-		.group = accounts_group,
+		.member = accounts_member,
 		.arg = guest->accounts,
 	};
 	struct admission_verdict v;
+	struct iocom_err err = {0};
 	struct account user;
 	int rc;
 
@@ -215,10 +219,11 @@ static int guest_admit_judge(struct guest *guest, const struct job_order *order,
 		guest_admit_refuse(g, v.reason, v.text);
 		return 0;
 	}
-	rc = ask_paths(guest, order, &user, ticket);
+	rc = ask_paths(guest, order, &user, ticket, &err);
 	if (!rc)
 		return PEERS_LATER;
-	refuse_paths(guest, rc, g);
+	guest->base->counters->paths_refused += rc == -EAGAIN || rc == -EDQUOT;
+	guest_admit_refuse(g, "path-slow", err.text);
 	return 0;
 }
 
@@ -228,10 +233,12 @@ int guest_on_admit(void *arg, const struct peer_request *request, uint64_t ticke
 	const struct job_order *order = request->order;
 	struct peer_grant *g = &answer->grant;
 	struct guest *guest = arg;
+	uid_t before = loop_share_enter(guest->base->shares, order->uid);
+	bool later = !guest_admit_is_known(guest, order, g) &&
+		     guest_admit_judge(guest, order, ticket, g) == PEERS_LATER;
 
-	if (!guest_admit_is_known(guest, order, g) &&
-	    guest_admit_judge(guest, order, ticket, g) == PEERS_LATER)
-		return PEERS_LATER;
-	guest_admit_decided(guest, order, g);
-	return 0;
+	if (!later)
+		guest_admit_decided(guest, order, g);
+	loop_share_leave(guest->base->shares, before);
+	return later ? PEERS_LATER : 0;
 }

@@ -18,6 +18,7 @@
 #include "agent/guest/spool_quota.h"
 #include "user/pack.h"
 #include "agent/guest/replays.h"
+#include "agent/shim/order.h"
 #include "user/wire.h"
 
 #define DAY_S	   86400
@@ -51,31 +52,17 @@ static int owner_of(struct guest *guest, const char *name, uid_t *uid)
 	return 0;
 }
 
-/* Finds out which user asks. */
-static int identify(struct guest *guest, const struct attach_ask *ask, const void *packed,
-		    size_t length, const char *credential, const struct ucred *local, uid_t *who,
-		    struct iocom_err *err)
+/* Checks that the question is for this node. */
+static int is_for_us(const struct guest *guest, const struct attach_ask *ask, struct iocom_err *err)
 {
-	struct credential by;
-	int rc;
-
 	if (strcmp(ask->node, guest->base->set->name) != 0)
 		return iocom_err_set(err, -EACCES, "the message is meant for node %s, this is %s",
 				     ask->node, guest->base->set->name);
-	*who = local ? local->uid : (uid_t)-1;
-	if (local)
-		return 0;
-	rc = guest->ports->credential(guest->ports->arg, &by, credential, err);
-	if (rc)
-		return rc;
-	rc = attach_bound(ask, packed, length, &by, guest->base->set->name, err);
-	*who = by.uid;
-	credential_free(&by);
-	return rc;
+	return 0;
 }
 
-static int authorise(struct guest *guest, const struct attach_ask *ask, const struct ucred *local,
-		     uid_t uid, struct iocom_err *err)
+static int authorise(struct guest *guest, const struct attach_ask *ask, bool local, uid_t uid,
+		     struct iocom_err *err)
 {
 	uid_t owner;
 
@@ -142,56 +129,108 @@ static int guest_attach_hand_over(struct guest *guest, int fd, const char *job, 
 				     strerror(-rc));
 	if (known && known->state != JOB_ENDED)
 		return iocom_err_set(err, -EAGAIN, "job %s is just starting or ending", job);
-	return replays_start(guest, ask, length, fd, uid, err);
+	return replays_start(guest, job, ask, length, fd, uid, err);
 }
 
-static int guest_attach_map(struct guest *guest, int fd, const msgpack_object *map,
-			    const struct ucred *local, struct iocom_err *err)
-{
-	const msgpack_object *cred = unpack_get(map, "cred"), *bin = unpack_get(map, "ask");
-	char *credential = NULL;
+/* An attach message; BIN is what its credential binds. */
+struct attach_message {
+	msgpack_unpacked map;
+	const msgpack_object_bin *bin;
 	struct attach_ask ask;
-	uid_t uid = (uid_t)-1;
+};
+
+/* Returns 0: the caller destroys M's map; negative errno with the reason in ERR. */
+static int attach_message_unpack(struct attach_message *m, const void *payload, uint32_t length,
+				 struct iocom_err *err)
+{
+	const msgpack_object *bin;
+	int rc = unpack_map(&m->map, payload, length);
+
+	if (rc)
+		return iocom_err_set(err, rc,
+				     rc == -E2BIG ? "the attach message has too many values"
+						  : "the attach message is not a MessagePack map");
+	bin = unpack_get(&m->map.data, "ask");
+	if (!bin || bin->type != MSGPACK_OBJECT_BIN) {
+		rc = iocom_err_set(err, -EBADMSG, "the attach message asks for nothing");
+	} else {
+		m->bin = &bin->via.bin;
+		rc = attach_unpack(&m->ask, m->bin->ptr, m->bin->size, err);
+	}
+	if (rc)
+		msgpack_unpacked_destroy(&m->map);
+	return rc;
+}
+
+static int guest_attach_user(struct guest *guest, int fd, const struct attach_message *m,
+			     bool local, uid_t uid, struct iocom_err *err)
+{
 	int rc;
 
-	if (!bin || bin->type != MSGPACK_OBJECT_BIN)
-		return iocom_err_set(err, -EBADMSG, "the attach message asks for nothing");
-	if (cred && cred->type == MSGPACK_OBJECT_STR)
-		credential = strndup(cred->via.str.ptr, cred->via.str.size);
-	if (!local && !credential)
-		return iocom_err_set(err, -EACCES,
-				     "attaching from another machine needs a credential");
-	rc = attach_unpack(&ask, bin->via.bin.ptr, bin->via.bin.size, err);
-	if (!rc)
-		rc = identify(guest, &ask, bin->via.bin.ptr, bin->via.bin.size, credential, local,
-			      &uid, err);
 	/*
 	 * A client that resumes must not get just an end, which would look as if it had all output.
 	 */
-	if (!rc && !*ask.resume && tell_ended(guest, fd, ask.job, uid)) {
-		free(credential);
+	if (!*m->ask.resume && tell_ended(guest, fd, m->ask.job, uid))
 		return 0;
-	}
-	if (!rc)
-		rc = authorise(guest, &ask, local, uid, err);
-	if (!rc)
-		rc = guest_attach_hand_over(guest, fd, ask.job, bin->via.bin.ptr, bin->via.bin.size,
-					    uid, err);
-	free(credential);
-	return rc;
+	rc = authorise(guest, &m->ask, local, uid, err);
+	if (rc)
+		return rc;
+	return guest_attach_hand_over(guest, fd, m->ask.job, m->bin->ptr, m->bin->size, uid, err);
 }
 
 int guest_attach(void *arg, int fd, const void *payload, uint32_t length, const struct ucred *local,
 		 struct iocom_err *err)
 {
-	struct guest *guest = arg;
-	msgpack_unpacked map;
-	int rc;
+	struct attach_message m;
+	int rc = attach_message_unpack(&m, payload, length, err);
 
-	if (unpack_map(&map, payload, length))
-		return iocom_err_set(err, -EBADMSG, "the attach message is not a MessagePack map");
-	rc = guest_attach_map(guest, fd, &map.data, local, err);
-	msgpack_unpacked_destroy(&map);
+	if (rc)
+		return rc;
+	rc = is_for_us(arg, &m.ask, err);
+	if (!rc)
+		rc = guest_attach_user(arg, fd, &m, true, local->uid, err);
+	msgpack_unpacked_destroy(&m.map);
+	return rc;
+}
+
+int guest_attach_check(void *arg, const void *payload, uint32_t length, char **credential,
+		       struct iocom_err *err)
+{
+	const msgpack_object *cred;
+	struct attach_message m;
+	int rc = attach_message_unpack(&m, payload, length, err);
+
+	*credential = NULL;
+	if (rc)
+		return rc;
+	cred = unpack_get(&m.map.data, "cred");
+	if (!cred || cred->type != MSGPACK_OBJECT_STR)
+		rc = iocom_err_set(err, -EACCES,
+				   "attaching from another machine needs a credential");
+	else
+		rc = is_for_us(arg, &m.ask, err);
+	if (!rc) {
+		*credential = strndup(cred->via.str.ptr, cred->via.str.size);
+		if (!*credential)
+			rc = iocom_err_set(err, -ENOMEM, "out of memory");
+	}
+	msgpack_unpacked_destroy(&m.map);
+	return rc;
+}
+
+int guest_attach_of(void *arg, int fd, const void *payload, uint32_t length,
+		    const struct credential *who, struct iocom_err *err)
+{
+	struct guest *guest = arg;
+	struct attach_message m;
+	int rc = attach_message_unpack(&m, payload, length, err);
+
+	if (rc)
+		return rc;
+	rc = attach_bound(&m.ask, m.bin->ptr, m.bin->size, who, guest->base->set->name, err);
+	if (!rc)
+		rc = guest_attach_user(guest, fd, &m, false, who->uid, err);
+	msgpack_unpacked_destroy(&m.map);
 	return rc;
 }
 
@@ -208,9 +247,11 @@ struct leaving {
 	struct leaving *next;
 	char job[SPEC_JOB_MAX];
 	uid_t uid;
+	struct spool_reserved reserved;
 };
 
-static void leaves(struct guest *guest, const char *job, uid_t uid)
+static void leaves(struct guest *guest, const char *job, uid_t uid,
+		   const struct spool_reserved *reserved)
 {
 	struct leaving *l = calloc(1, sizeof(*l));
 
@@ -218,6 +259,7 @@ static void leaves(struct guest *guest, const char *job, uid_t uid)
 		return; /* if memory is out, the next prune finds it */
 	snprintf(l->job, sizeof(l->job), "%s", job);
 	l->uid = uid;
+	l->reserved = *reserved;
 	l->next = guest->leaving;
 	guest->leaving = l;
 }
@@ -228,14 +270,18 @@ static void kept_counted(struct guest *guest, uid_t uid, uint64_t bytes)
 	spool_quota_users_add(&guest->spool_users, uid, bytes);
 }
 
-void guest_forget(struct guest *guest, const char *job, uid_t uid)
+void guest_forget(struct guest *guest, const char *job, uid_t uid,
+		  const struct spool_reserved *reserved)
 {
-	int64_t kept = guest->launcher->forget(guest->jobs_dir, guest->run_jobs_dir, job);
+	int64_t kept = -EBUSY;
 
+	/* A client that attached just after the end was sent to the record: it must find it. */
+	if (!replays_read(guest, job))
+		kept = guest->launcher->forget(guest->jobs_dir, guest->run_jobs_dir, job);
 	if (kept > 0)
 		kept_counted(guest, uid, (uint64_t)kept);
 	if (kept == -EBUSY)
-		leaves(guest, job, uid);
+		leaves(guest, job, uid, reserved);
 }
 
 void guest_forget_left(struct guest *guest)
@@ -245,17 +291,20 @@ void guest_forget_left(struct guest *guest)
 	guest->leaving = NULL;
 	while ((l = todo)) {
 		todo = l->next;
-		guest_forget(guest, l->job, l->uid);
+		guest_forget(guest, l->job, l->uid, &l->reserved);
 		free(l);
 	}
 }
 
-size_t guest_leaving_of(struct guest *guest, uid_t uid)
+size_t guest_leaving_of(const struct guest *guest, uid_t uid, size_t *all)
 {
 	size_t n = 0;
 
-	for (const struct leaving *l = guest->leaving; l; l = l->next)
+	*all = 0;
+	for (const struct leaving *l = guest->leaving; l; l = l->next) {
 		n += l->uid == uid;
+		++*all;
+	}
 	return n;
 }
 
@@ -269,15 +318,37 @@ static void leaving_free(struct guest *guest)
 	}
 }
 
-/* Bytes that running detached jobs may still write: of all users, or of user ONE. */
-static uint64_t reserved(const struct guest *guest, const uid_t *one)
+/* What running jobs have reserved, and jobs whose shims have not left. */
+struct room_taken {
+	uint64_t all, attached;	    /* of all users */
+	uint64_t own, own_attached; /* of one user */
+};
+
+static void room_add(struct room_taken *room, const struct spool_reserved *r, bool own)
 {
-	uint64_t sum = 0;
+	uint64_t attached = r->attached ? r->bytes : 0;
+
+	room->all += r->bytes;
+	room->attached += attached;
+	room->own += own ? r->bytes : 0;
+	room->own_attached += own ? attached : 0;
+}
+
+static struct room_taken room_taken(const struct guest *guest, uid_t uid)
+{
+	struct room_taken room = {0};
 
 	for (const struct job *job = guest->jobs.first; job; job = job->next)
-		if (!one || job->order.uid == *one)
-			sum += job->spool_bytes;
-	return sum;
+		room_add(&room, &(struct spool_reserved){job->spool_bytes, job->attached},
+			 job->order.uid == uid);
+	for (const struct leaving *l = guest->leaving; l; l = l->next)
+		room_add(&room, &l->reserved, l->uid == uid);
+	return room;
+}
+
+uint64_t guest_spool_reserved(const struct guest *guest)
+{
+	return room_taken(guest, 0).all;
 }
 
 static uint64_t guest_attach_minus(uint64_t all, uint64_t part)
@@ -299,15 +370,14 @@ static void guest_attach_prune(struct guest *guest, uid_t uid, uint64_t room)
 	uint64_t now = loop_real_ns(guest->base->loop),
 		 total = (uint64_t)guest->base->set->spool_total_mb << 20;
 	uint64_t span = (uint64_t)guest->base->set->keep_days * DAY_S * CLOCK_NS_PER_S;
+	const struct room_taken taken = room_taken(guest, uid);
 	const struct spool_quota_limits limits = {
 		.jobs = guest->base->set->keep_jobs,
 		.oldest_ns = now > span ? now - span : 0,
-		.bytes = guest_attach_minus(total, reserved(guest, NULL) + room),
+		.bytes = guest_attach_minus(total, taken.all + room),
 		.of_one = share_of_one(guest),
 		.uid = uid,
-		.of_uid =
-			uid ? guest_attach_minus(share_of_one(guest), reserved(guest, &uid) + room)
-			    : 0,
+		.of_uid = uid ? guest_attach_minus(share_of_one(guest), taken.own + room) : 0,
 	};
 	struct spool_quota_sum sum;
 	int rc = spool_quota_prune(guest->jobs_dir, guest->run_jobs_dir, &limits, is_live, guest,
@@ -328,34 +398,71 @@ void guest_spool_prune(struct guest *guest)
 
 uint64_t guest_spool_share(const struct guest *guest, uid_t uid)
 {
+	const struct room_taken taken = room_taken(guest, uid);
 	uint64_t total = (uint64_t)guest->base->set->spool_total_mb << 20;
 	uint64_t most = (uint64_t)guest->base->set->spool_mb << 20;
-	uint64_t part = guest_attach_minus(total, reserved(guest, NULL)) / SPOOL_PART;
-	uint64_t own = uid ? guest_attach_minus(share_of_one(guest), reserved(guest, &uid)) : part;
+	uint64_t part = guest_attach_minus(total, taken.all) / SPOOL_PART;
+	uint64_t own = uid ? guest_attach_minus(share_of_one(guest), taken.own) : part;
 
 	if (part > own)
 		part = own;
 	return most < part ? most : part;
 }
 
+/* Makes room for WANTED bytes of a new job of UID.  Returns how many of them there are. */
+static uint64_t make_room(struct guest *guest, uid_t uid, uint64_t wanted)
+{
+	const struct room_taken taken = room_taken(guest, uid);
+	uint64_t total = (uint64_t)guest->base->set->spool_total_mb << 20, left;
+
+	if (taken.all + guest->spool_kept_bytes + wanted > total ||
+	    (uid && taken.own + spool_quota_users_of(&guest->spool_users, uid) + wanted >
+			    share_of_one(guest)))
+		guest_attach_prune(guest, uid, wanted);
+	left = guest_attach_minus(total, taken.all + guest->spool_kept_bytes);
+	return wanted < left ? wanted : left;
+}
+
 uint64_t guest_spool_quota(struct guest *guest, uid_t uid, uint64_t wanted)
 {
-	uint64_t total = (uint64_t)guest->base->set->spool_total_mb << 20,
-		 most = (uint64_t)guest->base->set->spool_mb << 20;
-	uint64_t share = guest_spool_share(guest, uid), left;
+	uint64_t most = (uint64_t)guest->base->set->spool_mb << 20;
+	uint64_t share = guest_spool_share(guest, uid);
 
 	if (!wanted || wanted > most)
 		wanted = most;
 	guest->base->counters->outputs_short += wanted > share;
-	if (wanted > share)
-		wanted = share;
-	if (reserved(guest, NULL) + guest->spool_kept_bytes + wanted > total ||
-	    (uid &&
-	     reserved(guest, &uid) + spool_quota_users_of(&guest->spool_users, uid) + wanted >
-		     share_of_one(guest)))
-		guest_attach_prune(guest, uid, wanted);
-	left = guest_attach_minus(total, reserved(guest, NULL) + guest->spool_kept_bytes);
-	return wanted < left ? wanted : left;
+	return make_room(guest, uid, wanted < share ? wanted : share);
+}
+
+static uint64_t guest_attach_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What attached jobs may still reserve, as the header says; UID 0 only shares half of all. */
+static uint64_t spill_share(const struct guest *guest, uid_t uid)
+{
+	const struct room_taken taken = room_taken(guest, uid);
+	uint64_t total = (uint64_t)guest->base->set->spool_total_mb << 20;
+	uint64_t share = share_of_one(guest), room = guest_attach_minus(total, taken.all);
+	uint64_t unused = guest_attach_minus(total / 2, taken.attached);
+
+	room = guest_attach_least(room, unused);
+	if (!uid)
+		return room;
+	room = guest_attach_least(room, guest_attach_minus(unused, taken.own_attached));
+	room = guest_attach_least(room, guest_attach_minus(share, taken.own));
+	return guest_attach_least(room, guest_attach_minus(share / 2, taken.own_attached));
+}
+
+uint64_t guest_spill_quota(struct guest *guest, uid_t uid)
+{
+	uint64_t share = guest_attach_least(spill_share(guest, uid), SHIM_SPILL_MAX);
+
+	/* Where no output is ever kept, none is short. */
+	guest->base->counters->outputs_short +=
+		guest->base->set->spool_total_mb && share < SHIM_SPILL_MAX;
+	return make_room(guest, uid, share);
 }
 
 void guest_attach_stop(struct guest *guest)

@@ -111,7 +111,7 @@ static void outlived(struct guest *guest, struct job *job)
 			  job->order.job);
 	}
 	job->lease.killed = true;
-	guest->launcher->kill(guest->base->set->scope_cgroup, job->order.job);
+	guest->launcher->kill(guest->base->set->scope_cgroup, job->order.uid, job->order.job);
 }
 
 void guest_lease_told(struct job *job, const struct launch_event *said)

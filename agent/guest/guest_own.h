@@ -26,6 +26,11 @@ struct guest {
 	struct spool_quota_users spool_users; /* the same by user */
 	struct guest_watch *watches;
 
+	/* They wait for the disk: ends, starts, reports that are sent again. */
+	struct journal_wait ends, begun, resend;
+	struct start_held *held;   /* starts that wait for the disk */
+	bool other_boot;	   /* the machine has booted since the last agent */
+	double boot;		   /* the fact to be written with the ends of then; 0: none */
 	struct loop_timer settle;  /* when it fires, one reading serves all ended jobs */
 	uint64_t settled_ns;	   /* when jobs were last settled (CLOCK_BOOTTIME) */
 	struct loop_timer starts;  /* delays "started" to homes: the job may end first */
@@ -34,24 +39,68 @@ struct guest {
 	uint64_t chores;
 };
 
-/* --- guest.c --- */
+/* --- guest_start.c --- */
 
+/* Closes the streams of starts that wait for the disk. */
+void guest_start_stop(struct guest *guest);
+
+/* --- guest_shim.c --- */
+
+/*
+ * Listens to JOB's shim through LEASH, which is taken.  If that is impossible, the chores ask the
+ * shim for another one.
+ */
+void guest_shim_watch(struct guest *guest, struct job *job, int leash);
+/* Closes JOB's leash, if there is one. */
+void guest_shim_close(struct guest *guest, struct job *job);
+/* Takes what a look at JOB's record and shim found, and its leash. */
+void guest_shim_found(struct guest *guest, struct job *job, const struct launch_found *f);
+/* JOB's shim is gone without reporting an end: takes the record's outcome, else JOB is lost. */
+void guest_shim_died(struct guest *guest, struct job *job);
+/* `fire` of guest->starts: writes new starts to the journal and tells homes. */
+void guest_shim_starts(void *guest);
+/* `done` of guest->begun. */
+void guest_shim_begun(void *guest, int rc);
+
+/* --- guest_ends.c --- */
+
+/* JOB is over; its `end` says how.  It is settled together with others that end soon. */
+void guest_job_over(struct guest *guest, struct job *job);
+/* Ends JOB as lost: no shim supervises it, and no record tells its outcome. */
+void guest_lost(struct guest *guest, struct job *job, const char *why);
+/* Ends JOB, which was accepted but never launched. */
+void guest_never_launched(struct guest *guest, struct job *job, const struct iocom_err *err);
+/* Settles in some milliseconds: jobs may have ended, or shims that were busy may be gone. */
+void guest_settle_soon(struct guest *guest);
+/* `fire` of guest->settle. */
+void guest_settle_all(void *guest);
+/* `done` of guest->ends. */
+void guest_ends_durable(void *guest, int rc);
+/*
+ * Writes that this boot is known.  Not before the ends that the last one left: a next agent must
+ * not take it for the boot of those jobs.
+ */
+void guest_note_boot(struct guest *guest);
+/* Tells the watches that the journal has JOB's end. */
 void guest_ended(const struct guest *guest, const char *job);
 
 /* --- guest_report.c --- */
 
+/* Returns true if ORDER's home is this very node. */
+bool guest_is_home(const struct guest *guest, const struct job_order *order);
 /*
  * Tells ORDER's home how one job ended.  The report stays due in the journal until home has
  * answered.
  */
 void guest_report(struct guest *guest, const struct job_order *order, const struct job_report *r);
 /*
- * Tells homes how all ended jobs did, many in one message if they have the same home.  FAILED: our
- * journal could not take the reports; each home is told once anyway, since its journal may work.
+ * Tells homes how the jobs ended that are `due`, many in one message if they have the same home.
  */
-void guest_report_ended(struct guest *guest, bool failed);
-/* Resends the reports that homes have not acknowledged. */
+void guest_report_ended(struct guest *guest);
+/* Resends the reports that homes have not acknowledged and that the disk has. */
 void guest_report_pending(struct guest *guest);
+/* `done` of guest->resend. */
+void guest_report_resend(void *guest, int rc);
 void guest_tell_started(struct guest *guest, struct job *job);
 
 /* --- guest_attach.c --- */
@@ -65,15 +114,28 @@ uint64_t guest_spool_share(const struct guest *guest, uid_t uid);
 /* Bytes of output that a new detached job may keep; makes room by removing the oldest output. */
 uint64_t guest_spool_quota(struct guest *guest, uid_t uid, uint64_t wanted);
 /*
- * The journal has the end of UID's JOB: removes the job's record, or counts the output that is
- * kept.
+ * Does the same for what the client of a new attached job may leave.  The attached jobs of a node,
+ * and those of a user, reserve at most half of the room, and no user as much of it as is free; a
+ * job for which nothing is left runs, but nothing is kept of what its client does not take.
  */
-void guest_forget(struct guest *guest, const char *job, uid_t uid);
+uint64_t guest_spill_quota(struct guest *guest, uid_t uid);
+/* Bytes of output that running jobs may still write. */
+uint64_t guest_spool_reserved(const struct guest *guest);
 /*
- * Returns how many shims of UID's ended jobs there are: they serve their clients for as long as
- * those wish.
+ * The journal has the end of UID's JOB, whose output may take RESERVED bytes: removes the job's
+ * record, or counts the output that is kept.  The reservation lasts until JOB's shim is gone.
  */
-size_t guest_leaving_of(struct guest *guest, uid_t uid);
+struct spool_reserved {
+	uint64_t bytes;
+	bool attached;
+};
+void guest_forget(struct guest *guest, const char *job, uid_t uid,
+		  const struct spool_reserved *reserved);
+/*
+ * Returns how many shims of UID's ended jobs there are, and of all users in ALL: they serve their
+ * clients for as long as those wish.
+ */
+size_t guest_leaving_of(const struct guest *guest, uid_t uid, size_t *all);
 /* Calls guest_forget for jobs whose shims were still busy with their clients. */
 void guest_forget_left(struct guest *guest);
 /* Closes our descriptors of the senders, which go on. */

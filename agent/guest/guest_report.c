@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* See guest_report.h. */
+/* Homes are told that their jobs started and how they ended; what they miss is told again. */
 #include "agent/guest/guest_own.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/clock.h"
 #include "user/pack.h"
 
 #define PENDING_AT_ONCE 32
+#define TELL_AT_LAST_NS (30 * CLOCK_NS_PER_S) /* well before home gives a start up */
 
 struct telling {
 	struct guest *guest;
@@ -16,6 +18,11 @@ struct telling {
 	size_t n;
 	char jobs[][SPEC_JOB_MAX];
 };
+
+bool guest_is_home(const struct guest *guest, const struct job_order *order)
+{
+	return !strcmp(order->home, guest->base->set->name);
+}
 
 static struct telling *telling_new(struct guest *guest, size_t room)
 {
@@ -136,10 +143,8 @@ static void report_together(struct guest *guest, const struct job *first)
 	free(reports);
 }
 
-void guest_report_ended(struct guest *guest, bool failed)
+void guest_report_ended(struct guest *guest)
 {
-	for (struct job *job = guest->jobs.first; job; job = job->next)
-		job->due = job->state == JOB_ENDED && (!job->unwritten || !failed);
 	for (struct job *job = guest->jobs.first; job; job = job->next)
 		if (job->due)
 			report_together(guest, job);
@@ -153,8 +158,10 @@ static void pending(void *arg, const char *job, const char *home, const void *or
 	struct job_order o;
 	msgpack_unpacked map, rmap;
 
-	(void)job;
 	(void)home;
+	/* Its end may not be on the disk yet: then it is reported for the first time. */
+	if (jobs_find(&guest->jobs, job))
+		return;
 	if (unpack_map(&map, order, order_length))
 		return;
 	if (job_order_unpack(&o, &map.data) == 0 && unpack_map(&rmap, data, length) == 0) {
@@ -165,12 +172,28 @@ static void pending(void *arg, const char *job, const char *home, const void *or
 	msgpack_unpacked_destroy(&map);
 }
 
+/* True also if the disk has hung for long: home would say that the job never started. */
+static bool guest_may_tell(const struct guest *guest, const struct job *job)
+{
+	return journal_is_durable(guest->journal, job->written) ||
+	       loop_real_ns(guest->base->loop) > job->start_ns + TELL_AT_LAST_NS;
+}
+
 void guest_report_pending(struct guest *guest)
 {
 	for (struct job *job = guest->jobs.first; job; job = job->next)
-		if (job->state == JOB_RUNNING && job->tells < JOBS_TELLS)
+		if (job->state == JOB_RUNNING && job->tells < JOBS_TELLS &&
+		    guest_may_tell(guest, job))
 			guest_tell_started(guest, job);
-	if (journal_pending(guest->journal, PENDING_AT_ONCE, pending, guest))
+	if (!guest->resend.waiting && !journal_when_durable(guest->journal, &guest->resend))
+		guest_report_resend(guest, 0);
+}
+
+void guest_report_resend(void *arg, int rc)
+{
+	struct guest *guest = arg;
+
+	if (!rc && journal_pending(guest->journal, PENDING_AT_ONCE, pending, guest))
 		guest->base->counters->journal_failures++;
 }
 

@@ -26,6 +26,7 @@
 #include "agent/measure/vector.h"
 
 #define JOBS_MAX      4096
+#define JOBS_OF_ROOT  64 /* places that only root takes */
 #define JOBS_LEASE_NS (10ull * 1000000000ull)
 #define JOBS_TELLS    5
 
@@ -46,6 +47,7 @@ struct job {
 	bool busy;		 /* its shim lives but could not be asked for its leash yet */
 	uint8_t tells;		 /* how often home was told of the start; at JOBS_TELLS we stop */
 	bool unwritten;		 /* JOB_ENDED, but the journal could not take it yet */
+	uint64_t written;	 /* the commit that has its start, or its end; 0: there is none */
 	bool due;		 /* the job's end must be reported in this round */
 	struct launch_event end; /* JOB_ENDED */
 	bool lost;
@@ -58,7 +60,8 @@ struct job {
 	bool newer;	      /* its shim speaks a later version */
 	bool late;	      /* its shim lives but has not answered this agent yet */
 	bool told;	      /* home and journal know that it runs */
-	uint64_t spool_bytes; /* a detached job's output may take this much of the disk */
+	uint64_t spool_bytes; /* the job's output may take this much of the disk */
+	bool attached;	      /* it gets there only if the job's client does not take it */
 
 	struct iocom_load load; /* cumulative */
 	uint64_t rss_bytes, rss_max_bytes;

@@ -43,11 +43,12 @@ static int write_order(const struct launch_order *order)
 
 	const struct account *account = order->account;
 	const struct launch_renew *renew = &order->renew;
+	const struct cgroup_limits *limits = order->user_limits;
 	bool known = account && account->ngroups > 0 && account->ngroups <= SHIM_GROUPS_MAX;
 
 	pack_begin(&pk, &buffer,
-		   10u + !!order->lease_until_ms + !!order->begin_ms + (known ? 2u : 0u) +
-			   (renew->secret ? 4u : 0u));
+		   11u + !!order->lease_until_ms + !!order->begin_ms + (known ? 2u : 0u) +
+			   (renew->secret ? 4u : 0u) + (limits ? 3u : 0u));
 	pack_u64(&pk, "v", SHIM_VERSION);
 	if (order->lease_until_ms)
 		pack_u64(&pk, "lease_until_ms", order->lease_until_ms);
@@ -63,6 +64,11 @@ static int write_order(const struct launch_order *order)
 		pack_u64(&pk, "renew_port", renew->port);
 		pack_u64(&pk, "renew_lease_ms", renew->lease_ms);
 	}
+	if (limits) {
+		pack_u64(&pk, "user_tasks", limits->tasks);
+		pack_u64(&pk, "user_memory_bytes", limits->memory_bytes);
+		pack_u64(&pk, "user_swap_bytes", limits->swap_bytes);
+	}
 	pack_u64(&pk, "uid", order->uid);
 	pack_u64(&pk, "gid", order->gid);
 	pack_bool(&pk, "allow_root", order->allow_root);
@@ -71,6 +77,7 @@ static int write_order(const struct launch_order *order)
 	pack_bin(&pk, "scope", order->scope_cgroup, strlen(order->scope_cgroup));
 	pack_str(&pk, "pam", order->pam ? order->pam : "");
 	pack_u64(&pk, "spool_max", order->spool_max);
+	pack_u64(&pk, "spill_max", order->spill_max);
 	pack_bin(&pk, "spec", order->spec, order->spec_length);
 	return seal_order(&buffer);
 }
@@ -111,18 +118,27 @@ static int lock_job_directory(const char *path, const char *jobs_dir, const char
 			     strerror(-rc));
 }
 
+/* Returns true if the spare's record, which has its files already, is the job's now. */
+static bool take_spare_record(const struct launch_spare *spare, const char *jobs_dir,
+			      const char *job)
+{
+	return spare && spare->waits && spare->jobs_dir &&
+	       !record_take_spare(jobs_dir, spare->pid, job);
+}
+
 /*
  * The job's directory, made once, marks that the job was started here.  Returns its locked
  * descriptor, or negative errno.
  */
-static int make_job_directory(const char *jobs_dir, const char *job, struct iocom_err *err)
+static int make_job_directory(const char *jobs_dir, const char *job,
+			      const struct launch_spare *spare, struct iocom_err *err)
 {
 	char path[1024 + SPEC_JOB_MAX + 2];
 	int rc;
 
 	if (snprintf(path, sizeof(path), "%s/%s", jobs_dir, job) >= (int)sizeof(path))
 		return iocom_err_set(err, -ENAMETOOLONG, "the state directory's name is too long");
-	rc = mkdir(path, 0700);
+	rc = take_spare_record(spare, jobs_dir, job) ? 0 : mkdir(path, 0700);
 	if (rc && errno == ENOENT) { /* the first job here */
 		rc = record_make_dirs(jobs_dir, err);
 		if (rc)
@@ -143,7 +159,8 @@ void launch_spare_make(struct launch_spare *spare, const char *shim_path, const 
 
 	if (spare->waits || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return;
-	spare->waits = !launch_spawn_spare(shim_path, scope, &spare->shims, ends[1], &spare->pid);
+	spare->waits = !launch_spawn_spare(shim_path, scope, spare->jobs_dir, &spare->shims,
+					   ends[1], &spare->pid);
 	close(ends[1]);
 	spare->leash = ends[0];
 	if (!spare->waits) {
@@ -235,7 +252,7 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 	rc = record_make_dirs(order->run_dir, err);
 	if (rc)
 		return rc;
-	record = make_job_directory(order->jobs_dir, job, err);
+	record = make_job_directory(order->jobs_dir, job, order->spare, err);
 	if (record < 0)
 		return record;
 	rc = spawn_with(order->shim_path, order->scope_cgroup, order->spare, write_order(order),
@@ -292,6 +309,9 @@ static int decode_event(const msgpack_object *map, struct launch_event *event)
 	    unpack_u64(map, "max_rss_kb", &event->max_rss_kb) ||
 	    unpack_str(map, "text", event->text, sizeof(event->text)))
 		return -EBADMSG;
+	/* An older shim counts neither. */
+	(void)unpack_u64(map, "oom_kills", &event->oom_kills);
+	(void)unpack_u64(map, "forks_refused", &event->forks_refused);
 	event->kind = (uint8_t)kind;
 	event->value = (uint32_t)value;
 	return 0;

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "user/account.h"
+#include "user/cgroup_user.h"
 #include "iocom/err.h"
 #include "agent/guest/launch_spawn.h"
 #include "user/spec.h"
@@ -41,7 +42,11 @@ struct launch_order {
 		uint16_t port;	       /* home's port for job streams */
 		uint32_t lease_ms;
 	} renew;
+	/* The job's cgroup is below its user's, which gets these limits; NULL: jobs/JOB, as once.
+	 */
+	const struct cgroup_limits *user_limits;
 	uint64_t spool_max; /* at most this much output of a detached job is kept */
+	uint64_t spill_max; /* and this much that the client of an attached job did not take */
 	const void *spec;   /* packed, as received */
 	uint32_t spec_length;
 	struct launch_spare *spare; /* NULL: start a new process */
@@ -49,6 +54,7 @@ struct launch_order {
 
 /* A shim started in advance, which waits for a job (shim/spare.h).  Zeroed: none. */
 struct launch_spare {
+	const char *jobs_dir; /* where it makes a record in advance; NULL: it makes none */
 	bool waits;
 	int leash;
 	pid_t pid;
@@ -75,7 +81,8 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
  * A shim's events on the leash (frames, MessagePack maps):
  *   { "event": "started", "job", "pid", "cgroup_id", "lease_until_ms", "renews" }
  *     and again each time the shim itself has renewed the lease
- *   { "event": "exited", "job", "kind", "value", "end_ns", "wall_ms", "max_rss_kb", "text" }
+ *   { "event": "exited", "job", "kind", "value", "end_ns", "wall_ms", "max_rss_kb", "oom_kills",
+ *     "forks_refused", "text" }
  */
 #define LAUNCH_NEVER 125 /* no process of the job ran */
 enum launch_event_type { LAUNCH_STARTED = 1, LAUNCH_EXITED = 2 };
@@ -93,6 +100,7 @@ struct launch_event {
 	uint64_t end_ns;  /* CLOCK_REALTIME */
 	uint64_t wall_ms; /* start to end */
 	uint64_t max_rss_kb;
+	uint64_t oom_kills, forks_refused; /* as in struct record_exit */
 	char text[256];
 };
 /*
@@ -133,10 +141,13 @@ int launch_recover(const char *jobs_dir, const char *run_dir,
  */
 int launch_outcome(const char *jobs_dir, const char *run_dir, const char *job,
 		   struct launch_found *f);
-/* Kills and removes what is left of a job in the node's cgroups; call it when the shim is dead. */
-void launch_bury(const char *scope_cgroup, const char *job);
-/* Kills all of a job's processes without the help of its shim.  Best effort. */
-void launch_kill(const char *scope_cgroup, const char *job);
+/*
+ * Kills and removes what is left of UID's job in the node's cgroups, below its user's or, of an
+ * older agent, beside it; call it when the shim is dead.
+ */
+void launch_bury(const char *scope_cgroup, uid_t uid, const char *job);
+/* Kills all processes of UID's job without the help of its shim.  Best effort. */
+void launch_kill(const char *scope_cgroup, uid_t uid, const char *job);
 /*
  * Removes a finished job's socket, and its journal (the agent has recorded it) unless its output is
  * kept for clients that attach (spool_quota.h removes that later).  Returns the bytes that stay, 0

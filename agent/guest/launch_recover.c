@@ -148,32 +148,43 @@ static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_foun
 	return 0;
 }
 
-static int group_of(const char *scope_cgroup, const char *job, struct cgroup *group)
+/*
+ * Finds where a job's cgroup may be: [0] below its user's, [1] where older agents made it.  Returns
+ * 0 or negative errno.
+ */
+static int groups_of(const char *scope_cgroup, uid_t uid, const char *job, struct cgroup groups[2])
 {
-	char name[SPEC_JOB_MAX + 8];
+	char name[SPEC_JOB_MAX + 32], flat[SPEC_JOB_MAX + 8];
 	struct cgroup_mounts mounts;
+	int rc = spec_job_valid(job) ? cgroup_user_job(name, sizeof(name), uid, job) : -EINVAL;
 
-	if (!spec_job_valid(job))
-		return -EINVAL;
-	snprintf(name, sizeof(name), "jobs/%s", job);
-	return cgroup_mounts_read("/proc/self/mounts", &mounts, NULL) ||
-	       cgroup_name(&mounts, scope_cgroup, name, group, NULL);
+	if (!rc)
+		rc = cgroup_mounts_read("/proc/self/mounts", &mounts, NULL);
+	if (!rc)
+		rc = cgroup_name(&mounts, scope_cgroup, name, &groups[0], NULL);
+	snprintf(flat, sizeof(flat), "jobs/%s", job);
+	return rc ? rc : cgroup_name(&mounts, scope_cgroup, flat, &groups[1], NULL);
 }
 
-void launch_bury(const char *scope_cgroup, const char *job)
+void launch_bury(const char *scope_cgroup, uid_t uid, const char *job)
 {
-	struct cgroup group;
+	struct cgroup groups[2];
 
-	if (!group_of(scope_cgroup, job, &group))
-		cgroup_remove(&group, 2000);
+	if (groups_of(scope_cgroup, uid, job, groups))
+		return;
+	cgroup_remove(&groups[0], 2000);
+	cgroup_user_leave(&groups[0]);
+	cgroup_remove(&groups[1], 2000);
 }
 
-void launch_kill(const char *scope_cgroup, const char *job)
+void launch_kill(const char *scope_cgroup, uid_t uid, const char *job)
 {
-	struct cgroup group;
+	struct cgroup groups[2];
 
-	if (!group_of(scope_cgroup, job, &group))
-		cgroup_kill(&group);
+	if (groups_of(scope_cgroup, uid, job, groups))
+		return;
+	cgroup_kill(&groups[0]);
+	cgroup_kill(&groups[1]);
 }
 
 /*
@@ -187,7 +198,7 @@ static void bury(int dir, const struct record_start *start, bool began, bool end
 	struct record_exit end = {.kind = 3, .value = began || ended ? 255 : LAUNCH_NEVER};
 	struct timespec now;
 
-	launch_bury(start->scope, start->job);
+	launch_bury(start->scope, start->uid, start->job);
 	clock_gettime(CLOCK_REALTIME, &now);
 	f->last.kind = end.kind;
 	f->last.value = end.value;
@@ -219,6 +230,8 @@ static int take_exit(int dir, struct launch_found *f)
 	f->last.end_ns = end.end_ns;
 	f->last.wall_ms = end.wall_ms;
 	f->last.max_rss_kb = end.max_rss_kb;
+	f->last.oom_kills = end.oom_kills;
+	f->last.forks_refused = end.forks_refused;
 	memcpy(f->last.text, end.text, sizeof(f->last.text));
 	return 0;
 }
@@ -306,8 +319,10 @@ int launch_recover(const char *jobs_dir, const char *run_dir,
 		struct launch_found f = {.leash = -1};
 		int dir = open_job(jobs_dir, entry->d_name);
 
-		if (dir < 0)
-			continue; /* not a job's directory */
+		if (dir < 0) {					      /* not a job's directory */
+			record_remove_spare(jobs_dir, entry->d_name); /* its agent is gone */
+			continue;
+		}
 		snprintf(f.job, sizeof(f.job), "%.95s", entry->d_name);
 		launch_recover_look(dir, run_dir, until_ns, &f);
 		rc = found(arg, &f);

@@ -210,11 +210,11 @@ int launch_spawn(const char *program, const char *scope, struct launch_shims *sh
 		       : 0;
 }
 
-int launch_spawn_spare(const char *program, const char *scope, struct launch_shims *shims,
-		       int leash, pid_t *pid)
+int launch_spawn_spare(const char *program, const char *scope, const char *jobs_dir,
+		       struct launch_shims *shims, int leash, pid_t *pid)
 {
 	char *const argv[] = {(char *)SHIM_SPARE_NAME, (char *)SHIM_MOVED, (char *)SHIM_SPARE,
-			      NULL};
+			      (char *)jobs_dir, NULL};
 	const int fds[3] = {leash, leash, leash};
 
 	return spawn_moved(shims, program, argv, scope, fds, 3, pid);

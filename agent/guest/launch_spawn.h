@@ -26,9 +26,9 @@ int launch_spawn(const char *program, const char *scope, struct launch_shims *sh
 
 /*
  * Does the same for a spare that waits on LEASH for its order (shim/spare.h); only in the shims'
- * cgroup.
+ * cgroup.  It makes a record in JOBS_DIR in advance; NULL: none.
  */
-int launch_spawn_spare(const char *program, const char *scope, struct launch_shims *shims,
-		       int leash, pid_t *pid);
+int launch_spawn_spare(const char *program, const char *scope, const char *jobs_dir,
+		       struct launch_shims *shims, int leash, pid_t *pid);
 
 #endif

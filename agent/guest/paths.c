@@ -12,7 +12,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "agent/base/places.h"
 #include "user/clock.h"
 
 #define STACK_BYTES (256u << 10)
@@ -34,6 +36,7 @@ struct question {
 
 struct paths {
 	struct loop *loop;
+	struct counters *counters;
 	struct question *first;
 	unsigned count, late;
 };
@@ -82,15 +85,28 @@ static unsigned late_of_all(const struct paths *paths)
 	return n;
 }
 
-static int room_for(const struct paths *paths, uid_t uid)
+static int room_for(const struct paths *paths, uid_t uid, struct iocom_err *err)
 {
+	static const struct places checks = {
+		.what = "path checks there",
+		.limit = "paths_looked_at",
+		.one = "paths_looked_at",
+		.max = PATHS_MAX,
+		.of_root = PATHS_OF_ROOT,
+		.of_one = PATHS_OF_USER,
+	};
+	static const struct places hanging = {
+		.what = "path checks there whose file systems do not answer",
+		.limit = "paths_that_hang",
+		.one = "paths_that_hang_of_a_user",
+		.max = PATHS_LATE_MAX,
+		.of_root = PATHS_LATE_OF_ROOT,
+		.of_one = PATHS_LATE_OF_USER,
+	};
 	unsigned late, of_user = paths_count_of(paths->first, uid, &late);
+	int rc = places_ask(&checks, uid, paths->count, of_user, paths->counters, err);
 
-	if (of_user >= PATHS_OF_USER || late >= PATHS_LATE_OF_USER)
-		return -EDQUOT;
-	if (paths->count >= PATHS_MAX || late_of_all(paths) >= PATHS_LATE_MAX)
-		return -EBUSY;
-	return 0;
+	return rc ? rc : places_ask(&hanging, uid, late_of_all(paths), late, paths->counters, err);
 }
 
 static void *paths_look(void *arg)
@@ -170,14 +186,14 @@ static int paths_start(struct question *q)
 }
 
 int paths_ask(struct paths *paths, const struct job_order *order, struct account *user,
-	      paths_done done, void *arg)
+	      paths_done done, void *arg, struct iocom_err *err)
 {
-	int rc = room_for(paths, user->uid);
+	int rc = room_for(paths, user->uid, err);
 	struct question *q = rc ? NULL : calloc(1, sizeof(*q));
 
 	if (!q) {
 		account_free(user);
-		return rc ? rc : -ENOMEM;
+		return rc ? rc : iocom_err_set(err, -ENOMEM, "out of memory");
 	}
 	q->paths = paths;
 	q->order = *order;
@@ -190,7 +206,7 @@ int paths_ask(struct paths *paths, const struct job_order *order, struct account
 	rc = paths_start(q);
 	if (rc) {
 		paths_question_free(q);
-		return rc;
+		return iocom_err_set(err, rc, "cannot start a thread: %s", strerror(-rc));
 	}
 	q->next = paths->first;
 	paths->first = q;
@@ -199,13 +215,14 @@ int paths_ask(struct paths *paths, const struct job_order *order, struct account
 	return 0;
 }
 
-int paths_new(struct paths **out, struct loop *loop)
+int paths_new(struct paths **out, struct loop *loop, struct counters *counters)
 {
 	struct paths *paths = calloc(1, sizeof(*paths));
 
 	if (!paths)
 		return -ENOMEM;
 	paths->loop = loop;
+	paths->counters = counters;
 	*out = paths;
 	return 0;
 }

@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/base/places.h"
 #include "user/record.h"
 #include "user/process_slot.h"
 
@@ -21,6 +23,7 @@ struct replays {
 		int leash;  /* closes when the shim is done; -1: no shim of ours */
 		bool found; /* an earlier agent began it: we check its place */
 		uid_t uid;  /* the reading user */
+		char job[SPEC_JOB_MAX];
 		struct loop_fd entry;
 	} all[REPLAYS_MAX];
 };
@@ -66,23 +69,35 @@ static bool replays_busy(const struct guest *guest, const struct replay *r)
 	return process_slot_holder(place, &pid, &uid) > 0;
 }
 
-/*
- * Returns a free entry for UID, or NULL if UID has too many: one user cannot keep the others out.
- */
-static struct replay *free_for(struct guest *guest, uid_t uid)
+/* Returns a free entry for UID, or NULL with the reason in ERR (places.h). */
+static struct replay *free_for(struct guest *guest, uid_t uid, struct iocom_err *err)
 {
+	static const struct places places = {
+		.what = "readers of ended jobs' output",
+		.limit = "replays",
+		.one = "replays",
+		.max = REPLAYS_MAX,
+		.of_root = REPLAYS_OF_ROOT,
+		.of_one = REPLAYS_OF_ONE,
+	};
 	struct replay *found = NULL;
-	size_t own = 0;
+	size_t own = 0, used = 0;
 
 	for (size_t i = 0; replays_table(guest) && i < REPLAYS_MAX; i++) {
 		struct replay *r = &guest->replays->all[i];
 
-		if (replays_busy(guest, r))
+		if (replays_busy(guest, r)) {
 			own += r->uid == uid;
-		else if (!found)
+			used++;
+		} else if (!found) {
 			found = r;
+		}
 	}
-	return uid == 0 || own < REPLAYS_OF_ONE ? found : NULL;
+	if (!guest->replays)
+		iocom_err_set(err, -ENOMEM, "out of memory");
+	else if (places_ask(&places, uid, used, own, guest->base->counters, err))
+		return NULL;
+	return found;
 }
 
 size_t replays_count(const struct guest *guest)
@@ -94,20 +109,24 @@ size_t replays_count(const struct guest *guest)
 	return n;
 }
 
-int replays_start(struct guest *guest, const void *ask, size_t length, int fd, uid_t uid,
-		  struct iocom_err *err)
+bool replays_read(const struct guest *guest, const char *job)
 {
-	struct replay *r = free_for(guest, uid);
+	for (size_t i = 0; guest->replays && i < REPLAYS_MAX; i++)
+		if (guest->replays->all[i].leash >= 0 && !strcmp(guest->replays->all[i].job, job))
+			return true;
+	return false;
+}
+
+int replays_start(struct guest *guest, const char *job, const void *ask, size_t length, int fd,
+		  uid_t uid, struct iocom_err *err)
+{
+	struct replay *r = free_for(guest, uid, err);
 	char place[PLACE_MAX];
 	int rc;
 
 	if (!r) {
 		guest->base->counters->replays_refused++;
-		return iocom_err_set(
-			err, -EAGAIN,
-			"%d others, or %d of yours, are reading the output of ended jobs now; "
-			"try again",
-			REPLAYS_MAX, REPLAYS_OF_ONE);
+		return -EAGAIN;
 	}
 	snprintf(place, sizeof(place), "%s/replays", guest->base->set->run_dir);
 	rc = record_make_dirs(place, err);
@@ -122,6 +141,7 @@ int replays_start(struct guest *guest, const void *ask, size_t length, int fd, u
 	}
 	r->uid = uid;
 	r->found = false;
+	snprintf(r->job, sizeof(r->job), "%s", job);
 	r->entry = (struct loop_fd){.fd = r->leash, .ready = replays_ended, .arg = r};
 	if (loop_add(guest->base->loop, &r->entry, EPOLLIN)) {
 		close(r->leash); /* the shim goes on and keeps its place */

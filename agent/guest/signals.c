@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "agent/base/places.h"
 #include "user/clock.h"
 
 struct signals_sent {
@@ -67,15 +68,23 @@ size_t signals_count(const struct guest *guest)
 	return n;
 }
 
-static bool signals_has_room(const struct guest *guest, uid_t owner)
+static int signals_room(const struct guest *guest, uid_t owner, struct iocom_err *err)
 {
-	unsigned all = 0, own = 0;
+	static const struct places places = {
+		.what = "signals that wait for supervisors that do not answer",
+		.limit = "signals",
+		.one = "signals",
+		.max = SIGNALS_MAX,
+		.of_root = SIGNALS_OF_ROOT,
+		.of_one = SIGNALS_OF_ONE,
+	};
+	size_t all = 0, own = 0;
 
 	for (const struct signals_sent *s = guest->signalled; s; s = s->next) {
 		all++;
 		own += s->owner == owner;
 	}
-	return all < SIGNALS_MAX && (!owner || own < SIGNALS_OF_ONE);
+	return places_ask(&places, owner, all, own, guest->base->counters, err);
 }
 
 /* Asks JOB's shim; 0 or negative errno. */
@@ -120,6 +129,7 @@ int signals_send(struct guest *guest, const char *name, uid_t uid, int signal, s
 		 void *arg, struct iocom_err *err)
 {
 	const struct job *job = jobs_find(&guest->jobs, name);
+	struct iocom_err full = {0};
 	int rc;
 
 	if (!job || job->state == JOB_ENDED || job->state == JOB_LEASED)
@@ -128,12 +138,9 @@ int signals_send(struct guest *guest, const char *name, uid_t uid, int signal, s
 		return none_of_his(guest, name, -EPERM, err);
 	if (!signal)
 		return 0;
-	if (!signals_has_room(guest, job->order.uid)) {
+	if (signals_room(guest, job->order.uid, &full)) {
 		guest->base->counters->signals_refused++;
-		return iocom_err_set(err, -EAGAIN,
-				     "cannot signal job %s: too many signals wait for supervisors "
-				     "that do not answer",
-				     name);
+		return iocom_err_set(err, -EAGAIN, "cannot signal job %s: %.250s", name, full.text);
 	}
 	rc = signals_ask(guest, job, signal, done, arg);
 	return rc ? iocom_err_set(err, rc, "cannot signal job %s: %s", name, strerror(-rc)) : 0;

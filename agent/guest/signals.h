@@ -11,6 +11,7 @@
 #define SIGNALS_WAIT_MS 250
 #define SIGNALS_MAX	128 /* signals that wait for their shims at a time */
 #define SIGNALS_OF_ONE	8   /* per user; root is exempt */
+#define SIGNALS_OF_ROOT 16  /* places that only root's jobs take */
 
 /* RC 0: the signal was sent; negative errno: WHY is the sentence.  Called once, from the loop. */
 typedef void (*signals_done)(void *arg, int rc, const char *why);

@@ -3,6 +3,7 @@
 #include "agent/guest/start_message.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ static int start_message_take(struct start_message *m, const msgpack_object *map
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	if (m->length)
 		memcpy(m->packed, bin->via.bin.ptr, m->length);
-	return spec_unpack(&m->spec, m->packed, m->length, err);
+	return spec_peek(&m->spec, m->packed, m->length, err);
 }
 
 int start_message_unpack(struct start_message *m, const void *payload, uint32_t length,
@@ -38,12 +39,41 @@ int start_message_unpack(struct start_message *m, const void *payload, uint32_t 
 
 	*m = (struct start_message){0};
 	if (rc)
-		return iocom_err_set(err, rc, "the start message is not a MessagePack map");
+		return iocom_err_set(err, rc,
+				     rc == -E2BIG ? "the start message has too many values"
+						  : "the start message is not a MessagePack map");
 	rc = start_message_take(m, &map.data, err);
 	msgpack_unpacked_destroy(&map);
 	if (rc)
 		start_message_free(m);
 	return rc;
+}
+
+int start_message_name(struct start_message *m, const void *spec, uint32_t length, const char *job,
+		       const char *node, const char *nonce, struct iocom_err *err)
+{
+	size_t packed = 0;
+	int rc;
+
+	*m = (struct start_message){0};
+	rc = spec_unpack(&m->spec, spec, length, err);
+	if (rc)
+		return rc;
+	snprintf(m->spec.job, sizeof(m->spec.job), "%s", job);
+	snprintf(m->spec.node, sizeof(m->spec.node), "%s", node);
+	snprintf(m->spec.nonce, sizeof(m->spec.nonce), "%s", nonce);
+	rc = spec_pack(&m->spec, &m->packed, &packed, err);
+	m->length = (uint32_t)packed;
+	if (rc)
+		start_message_free(m);
+	return rc;
+}
+
+int start_message_open(struct start_message *m, struct iocom_err *err)
+{
+	if (m->spec.argv)
+		return 0; /* it was named here */
+	return spec_unpack(&m->spec, m->packed, m->length, err);
 }
 
 void start_message_free(struct start_message *m)

@@ -7,8 +7,11 @@
  *   allow_users is not empty     only users in it
  *   uid below min_uid            no: service accounts
  *
- * A list holds names, uids and @groups, separated by commas or blanks.  A group that cannot be
- * looked up in allow_users admits nobody; one in deny_users denies everybody.
+ * A list holds names, uids and @groups, separated by commas or blanks.  A user is in a group if the
+ * user's groups or the group's members say so.  If that is in doubt (no such group, the name
+ * service fails or does not answer, its answer may be out of date), a group in deny_users denies
+ * everybody; one in allow_users admits only those that an answer, perhaps an older one, calls
+ * members.
  */
 #ifndef IOCOM_USERS_H
 #define IOCOM_USERS_H
@@ -23,8 +26,8 @@ struct users_policy {
 	bool allow_root;
 	uid_t min_uid;
 	const char *allow, *deny; /* lists; borrowed */
-	/* Looks up groups like account_group; NULL: account_group itself. */
-	int (*group)(void *arg, const char *name, gid_t *gid);
+	/* Looks up members like accounts_member; NULL: account_group knows them. */
+	int (*member)(void *arg, const char *group, const struct account *user, bool *stale);
 	void *arg;
 };
 

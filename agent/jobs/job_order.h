@@ -30,6 +30,7 @@ struct job_order {
 	uint64_t submit_ns;
 	struct need need;
 	uint32_t lease_ms; /* the lease of a restartable job at another node (leases.h); else 0 */
+	bool durable;	   /* it begins when the target's disk has it: its start is told */
 	bool renews;	   /* its shim renews the lease itself, with the secret */
 	uint8_t secret[RENEWAL_SECRET];
 	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */

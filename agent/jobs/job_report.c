@@ -50,6 +50,12 @@ static int phase_unpack(struct behaviour_phase *p, const msgpack_object *o)
 	return 0;
 }
 
+/* Reads the number KEY, which an older agent's report does not have: then it stays 0. */
+static int job_report_number(double *out, const msgpack_object *map, const char *key)
+{
+	return unpack_get(map, key) && unpack_f64(map, key, out) ? -EBADMSG : 0;
+}
+
 /* An older agent's report has no behaviour, which is fine. */
 static int behaviour_unpack(struct behaviour *b, const msgpack_object *map)
 {
@@ -57,8 +63,11 @@ static int behaviour_unpack(struct behaviour *b, const msgpack_object *map)
 	double *const whole[] = {&b->disk_low_ms, &b->disk_high_ms, &b->fault_ms, &b->disk_wait_ms,
 				 &b->run_wait_ms};
 
+	if (job_report_number(&b->fault_requests, map, "fault_requests") ||
+	    job_report_number(&b->fault_kb, map, "fault_kb"))
+		return -EBADMSG;
 	if (!o)
-		return 0;
+		return behaviour_valid(b) ? 0 : -EBADMSG;
 	if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size < WHOLE_RUN ||
 	    o->via.array.size > WHOLE_RUN + BEHAVIOUR_PHASES)
 		return -EBADMSG;
@@ -79,7 +88,7 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, more ? 15 : 14);
+	msgpack_pack_map(&pk, more ? 17 : 16);
 	pack_str(&pk, "job", r->job);
 	pack_str(&pk, "state", r->state);
 	pack_u64(&pk, "kind", r->kind);
@@ -92,6 +101,8 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	pack_f64(&pk, "request_kb", r->request_kb);
 	pack_f64(&pk, "memory_mb", r->memory_mb);
 	pack_f64(&pk, "faults_per_ms", r->faults_per_ms);
+	pack_f64(&pk, "fault_requests", r->behaviour.fault_requests);
+	pack_f64(&pk, "fault_kb", r->behaviour.fault_kb);
 	pack_bin(&pk, "text", r->text, strlen(r->text));
 	behaviour_pack(&r->behaviour, &pk);
 	if (more) {
@@ -148,25 +159,23 @@ int job_report_unpack(struct job_report *r, const msgpack_object *map)
 
 void job_report_profile(const struct job_report *r, struct profile *run)
 {
+	const struct behaviour *b = &r->behaviour;
 	double wall = r->wall_ms > 1 ? (double)r->wall_ms : 1;
-	double total[BEHAVIOUR_RESOURCES];
+	double total[BEHAVIOUR_RESOURCES], busy;
 
-	behaviour_sum(&r->behaviour, total);
-
+	behaviour_sum(b, total);
+	busy = r->cpu_ms + total[BEHAVIOUR_DISK] + b->disk_wait_ms + b->run_wait_ms;
 	*run = (struct profile){
 		.cpu_ms = r->cpu_ms,
 		.requests = r->requests,
-		.request_kb = r->request_kb,
+		.request_mb = r->requests * r->request_kb / 1e3,
+		.fault_requests = b->fault_requests,
+		.fault_mb = b->fault_kb / 1e3,
 		.memory_mb = r->memory_mb,
 		.wall_ms = wall,
-		/*
-		 * A very short run has no known rate: a load vector describes no less than a
-		 * period.
-		 */
-		.io_per_ms = r->requests / fmax(wall, PROFILE_RATE_MS),
-		.faults_per_ms = r->faults_per_ms,
+		.rest_ms = fmax(0, wall - busy),
 		.com_ms = total[BEHAVIOUR_COM],
 		.disk_ms = total[BEHAVIOUR_DISK],
-		.behaviour = r->behaviour,
+		.behaviour = *b,
 	};
 }

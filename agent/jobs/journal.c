@@ -18,10 +18,17 @@ int journal_submit(struct journal *j, const struct journal_job *job, struct ioco
 }
 
 int journal_placed(struct journal *j, const char *job, const char *node, const char *place,
-		   struct iocom_err *err)
+		   const struct journal_expectation *expected, struct iocom_err *err)
 {
-	return journal_change(j, err, "UPDATE home SET node=?2, place=?3 WHERE job=?1", "sss", job,
-			      node, place);
+	static const struct journal_expectation nothing;
+	const struct journal_expectation *e = expected ? expected : &nothing;
+
+	return journal_change(j, err,
+			      "UPDATE home SET node=?2, place=?3, expected_ms=?4,"
+			      " expected_home_ms=?5, there_factor=?6, home_factor=?7, basis=?8,"
+			      " balanced=?9 WHERE job=?1",
+			      "sssrrrrii", job, node, place, e->there_ms, e->home_ms,
+			      e->there_factor, e->home_factor, I(e->basis), I(e->balanced));
 }
 
 int journal_home_state(struct journal *j, const char *job, const char *state, uint64_t start_ns,
@@ -30,6 +37,20 @@ int journal_home_state(struct journal *j, const char *job, const char *state, ui
 	return journal_change(
 		j, err, "UPDATE home SET state=?2, start_ns=?3, pid=?4 WHERE job=?1 AND end_ns=0",
 		"ssii", job, state, I(start_ns), I(pid));
+}
+
+int journal_home_unbegun(struct journal *j, const char *node, uint64_t end_ns,
+			 struct iocom_err *err)
+{
+	int rc = journal_change(
+		j, err,
+		"UPDATE home SET state='failed', kind=3, value=125, end_ns=?2,"
+		" text='it never began: its agent ended first' WHERE state='starting'"
+		" AND node IN ('', ?1) AND NOT EXISTS(SELECT 1 FROM target WHERE"
+		" target.job=home.job)",
+		"si", node, I(end_ns));
+
+	return rc ? rc : sqlite3_changes(j->file.db);
 }
 
 int journal_home_stale(struct journal *j, uint64_t before_ns)
@@ -77,10 +98,10 @@ int journal_home_end(struct journal *j, const struct journal_job *job, struct io
 {
 	return journal_change(
 		j, err,
-		"UPDATE home SET state=?2, start_ns=?3, end_ns=?4, kind=?5, value=?6, text=?7"
-		" WHERE job=?1",
-		"ssiiiis", job->job, job->state, I(job->start_ns), I(job->end_ns),
-		I(job->exit_kind), I(job->exit_value), job->text);
+		"UPDATE home SET state=?2, start_ns=?3, end_ns=?4, kind=?5, value=?6, text=?7,"
+		" wall_ms=?8 WHERE job=?1",
+		"ssiiiisr", job->job, job->state, I(job->start_ns), I(job->end_ns),
+		I(job->exit_kind), I(job->exit_value), job->text, job->wall_ms);
 }
 
 /* Copies a text column, cut to SIZE. */
@@ -257,6 +278,14 @@ int journal_unfinished(struct journal *j,
 	return rc == SQLITE_DONE ? 0 : -EIO;
 }
 
+/* The columns that `listed` takes. */
+#define JOURNAL_AT_HOME                                                                            \
+	"job,uid,class,command,policy,'',node,state,submit_ns,start_ns,end_ns,kind,value,pid,1,"   \
+	"text,wall_ms," JOURNAL_EXPECTATION
+#define JOURNAL_AT_TARGET                                                                          \
+	"job,uid,class,command,policy,home,node,state,submit_ns,start_ns,end_ns,kind,value,pid,0," \
+	"text,0,0,0,0,0,0,0"
+
 static void listed(sqlite3_stmt *st, struct journal_job *job)
 {
 	*job = (struct journal_job){
@@ -276,22 +305,20 @@ static void listed(sqlite3_stmt *st, struct journal_job *job)
 		.pid = sqlite3_column_int(st, 13),
 		.at_home = sqlite3_column_int(st, 14),
 		.text = (const char *)sqlite3_column_text(st, 15),
+		.wall_ms = sqlite3_column_double(st, 16),
 	};
+	journal_take_expectation(st, 17, &job->expectation);
 }
 
 int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 		 void (*each)(void *arg, const struct journal_job *job), void *arg)
 {
-	static const char sql[] =
-		"SELECT job,uid,class,command,policy,'',node,state,submit_ns,start_ns,end_ns,kind,"
-		"value,pid,1,text FROM home WHERE (?1<0 OR uid=?1)"
-		" AND (?2 OR state IN ('starting','running')) UNION ALL "
-		"SELECT "
-		"job,uid,class,command,policy,home,node,state,submit_ns,start_ns,end_ns,kind,"
-		"value,pid,0,text FROM target WHERE (?1<0 OR uid=?1)"
-		" AND (?2 OR state IN ('starting','running'))"
-		" AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
-		" ORDER BY 9 DESC LIMIT ?3";
+	static const char sql[] = "SELECT " JOURNAL_AT_HOME " FROM home WHERE (?1<0 OR uid=?1)"
+				  " AND (?2 OR state IN ('starting','running')) UNION ALL "
+				  "SELECT " JOURNAL_AT_TARGET " FROM target WHERE (?1<0 OR uid=?1)"
+				  " AND (?2 OR state IN ('starting','running'))"
+				  " AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
+				  " ORDER BY 9 DESC LIMIT ?3";
 	int64_t who = uid == (uid_t)-1 ? -1 : (int64_t)uid;
 	sqlite3_stmt *st = journal_select(j, sql, "iii", who, I(ended_too), I(max));
 	struct journal_job job;
@@ -310,23 +337,20 @@ int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 int journal_find(struct journal *j, const char *job, uid_t uid,
 		 void (*each)(void *arg, const struct journal_job *job), void *arg)
 {
-	sqlite3_stmt *st = journal_select(
-		j,
-		"SELECT job,uid,class,command,policy,'',node,state,submit_ns,start_ns,end_ns,kind,"
-		"value,pid,1,text FROM home WHERE job=?1 OR (?1='last' AND job=(SELECT job FROM "
-		"home"
-		" WHERE uid=?2 AND NOT worker ORDER BY submit_ns DESC LIMIT 1))",
-		"si", job, I(uid));
+	sqlite3_stmt *st =
+		journal_select(j,
+			       "SELECT " JOURNAL_AT_HOME
+			       " FROM home WHERE job=?1 OR (?1='last' AND job=(SELECT job FROM "
+			       "home"
+			       " WHERE uid=?2 AND NOT worker ORDER BY submit_ns DESC LIMIT 1))",
+			       "si", job, I(uid));
 	struct journal_job found;
 	int rc = st ? sqlite3_step(st) : SQLITE_ERROR;
 
 	if (st && rc == SQLITE_DONE) {
 		journal_done(st);
-		st = journal_select(
-			j,
-			"SELECT job,uid,class,command,policy,home,node,state,submit_ns,"
-			"start_ns,end_ns,kind,value,pid,0,text FROM target WHERE job=?1",
-			"s", job);
+		st = journal_select(j, "SELECT " JOURNAL_AT_TARGET " FROM target WHERE job=?1", "s",
+				    job);
 		rc = st ? sqlite3_step(st) : SQLITE_ERROR;
 	}
 	if (rc == SQLITE_ROW) {

@@ -12,6 +12,11 @@
  *
  * A journal that cannot be written (-ENOSPC, -EIO) refuses the submission: the
  * sentence says what to do.
+ *
+ * A commit reaches the kernel's memory only, so that it costs little: a killed agent loses nothing,
+ * a power cut the newest commits.  Whoever tells somebody what they say waits until the disk has
+ * them (journal_when_durable); one sync serves all that wait.  What survives a power cut is always
+ * a beginning of the sequence of commits, so what only leads to a later commit need not wait.
  */
 #ifndef IOCOM_JOURNAL_H
 #define IOCOM_JOURNAL_H
@@ -28,6 +33,22 @@
 
 struct journal;
 
+/* What an expectation was made from: bits of `basis`. */
+#define JOURNAL_BASIS_TOLD    1 /* needs told by options */
+#define JOURNAL_BASIS_LEARNED 2 /* needs learned from earlier runs of the class */
+
+/*
+ * How long home expected a job to take, from its submission to its end.  The factors are the
+ * corrections (agent/home/outcomes.h) that the times contain: there_ms / there_factor is what the
+ * rules alone expected, but for the way there, which no factor multiplies.
+ */
+struct journal_expectation {
+	double there_ms, home_ms; /* at the node it was given to, and at home; 0: not known */
+	double there_factor, home_factor; /* 1: no correction; 0: not known */
+	int basis;
+	bool balanced; /* iocom chose the node: the user did not, and it is no login or worker */
+};
+
 /* A job as listings and both tables know it; texts are borrowed for the call. */
 struct journal_job {
 	const char *job, *class_name, *command, *home, *node, *policy, *state;
@@ -38,6 +59,13 @@ struct journal_job {
 	pid_t pid;
 	bool at_home; /* listed from the home table */
 	bool worker;  /* journal_submit: of iocom batch, so that nobody's last job is one */
+	struct journal_expectation expectation; /* of the home table */
+	/*
+	 * The measured response in ms, of the home table: what its user waited for, from the
+	 * submission to the end, by the clock of home; home.c says how.  0: it has not ended, or
+	 * cannot be known.
+	 */
+	double wall_ms;
 };
 
 /*
@@ -55,16 +83,77 @@ void journal_close(struct journal *journal); /* NULL is fine */
  */
 int journal_begin(struct journal *j, struct iocom_err *err);
 int journal_commit(struct journal *j, struct iocom_err *err);
+/* Returns true between journal_begin and its end. */
+bool journal_is_open(const struct journal *j);
+/* Commits if journal_is_open.  Returns as journal_commit. */
+int journal_settle(struct journal *j, struct iocom_err *err);
 /* Instead of journal_commit: nothing of it is in the journal. */
 void journal_cancel(struct journal *j);
 
+/* --- what the disk has -------------------------------------------------------- */
+
+/* Whoever waits for the disk.  The caller's; it stays until DONE is called or it is forgotten. */
+struct journal_wait {
+	/* RC 0: the disk has the commits; negative errno: it is unknown whether it has them. */
+	void (*done)(void *arg, int rc);
+	void *arg;
+	uint64_t position; /* set by journal_when_durable: the last commit that is waited for */
+	bool waiting;
+	struct journal_wait *next;
+};
+
+/* How the disk is asked; journal_thread.h has the agent's. */
+struct journal_disk {
+	/*
+	 * Begins to sync what is committed, and does not wait: journal_synced is called later,
+	 * from the loop.  REPAIR: a sync has failed, and the kernel may have dropped what it could
+	 * not write, so that everything is to be written anew.
+	 */
+	void (*begin)(void *arg, bool repair);
+	void *arg;
+};
+
+/*
+ * From now on the journal is synced through DISK; NULL: nobody syncs it, and nobody waits (in
+ * tests, and when the agent ends).  Those who wait are then forgotten.
+ */
+void journal_set_disk(struct journal *j, const struct journal_disk *disk);
+/* Tells how the sync ended that DISK began: 0 or negative errno.  Calls those that waited for it.
+ */
+void journal_synced(struct journal *j, int rc);
+/*
+ * The number of the newest commit; a transaction that is open counts as one, and so do commits
+ * between which nobody asked for the number.
+ */
+uint64_t journal_position(struct journal *j);
+bool journal_is_durable(const struct journal *j, uint64_t position);
+/*
+ * Waits for all that is committed, and for the open transaction, even if it fails then.  Returns
+ * true: WAIT's `done` is called later, once; false: the disk has all, and it is not called.
+ */
+bool journal_when_durable(struct journal *j, struct journal_wait *wait);
+/* WAIT is not called any more.  Fine if it does not wait. */
+void journal_forget(struct journal *j, struct journal_wait *wait);
+/* How many rows were ever changed: whether a handler wrote anything. */
+uint64_t journal_changes(const struct journal *j);
+
 /* As home. */
 int journal_submit(struct journal *j, const struct journal_job *job, struct iocom_err *err);
-/* PLACE: the answer document, what `iocom explain` prints. */
+/*
+ * PLACE: the answer document, what `iocom explain` prints.  EXPECTED: what home expects of the job
+ * there; NULL: nothing.
+ */
 int journal_placed(struct journal *j, const char *job, const char *node, const char *place,
-		   struct iocom_err *err);
+		   const struct journal_expectation *expected, struct iocom_err *err);
 int journal_home_state(struct journal *j, const char *job, const char *state, uint64_t start_ns,
 		       pid_t pid, struct iocom_err *err);
+/*
+ * Fails at END_NS those that an earlier agent of NODE submitted and placed nowhere, or at NODE
+ * itself, whose part of the journal knows nothing of them: what their start would need was in that
+ * agent's memory.  Returns how many, or negative errno with the reason in ERR.
+ */
+int journal_home_unbegun(struct journal *j, const char *node, uint64_t end_ns,
+			 struct iocom_err *err);
 /* Fails those that were placed before BEFORE_NS and never started.  Returns how many. */
 int journal_home_stale(struct journal *j, uint64_t before_ns);
 /*
@@ -73,7 +162,48 @@ int journal_home_stale(struct journal *j, uint64_t before_ns);
  */
 int journal_home_lost(struct journal *j, uint64_t before_ns,
 		      bool (*gone)(void *arg, const char *node), void *arg);
+/* JOB's `wall_ms` is kept with its end. */
 int journal_home_end(struct journal *j, const struct journal_job *job, struct iocom_err *err);
+/* What home wants to know of a job when it has ended, to compare it with what was expected. */
+struct journal_expected {
+	uint64_t submit_ns; /* CLOCK_REALTIME of home */
+	char policy[32];
+	struct journal_expectation expectation;
+};
+/* Returns 0, -ENOENT, -EIO. */
+int journal_home_expected(struct journal *j, const char *job, struct journal_expected *out,
+			  struct iocom_err *err);
+
+/* A job that was submitted here and has ended; the texts are borrowed for the call. */
+struct journal_outcome {
+	const char *job, *class_name, *policy, *node, *home;
+	uid_t uid;
+	uint64_t submit_ns, end_ns;
+	double wall_ms;			      /* journal_job */
+	double expected_ms, expected_home_ms; /* journal_expectation; 0: not known */
+	double there_factor, home_factor;
+	int basis;
+	bool balanced, moved; /* moved: it ran at another node than home */
+	int exit_kind, exit_value;
+};
+#define JOURNAL_OUTCOMES_MAX 10000
+/*
+ * Calls EACH for the jobs that were submitted here since SINCE_NS (CLOCK_REALTIME), have ended,
+ * and have a measured response, also those of which nothing was expected; newest first, at most
+ * JOURNAL_OUTCOMES_MAX.  UID -1: everybody's.  Returns 0 or -EIO.
+ */
+int journal_outcomes(struct journal *j, uint64_t since_ns, uid_t uid,
+		     void (*each)(void *arg, const struct journal_outcome *outcome), void *arg);
+/* Where a page of outcomes begins: behind JOB, which was submitted at SUBMIT_NS. */
+struct journal_mark {
+	uint64_t submit_ns; /* 0: at the newest */
+	const char *job;
+};
+/* Does the same for at most MAX jobs from FROM on. */
+int journal_outcomes_from(struct journal *j, uint64_t since_ns, uid_t uid,
+			  const struct journal_mark *from, size_t max,
+			  void (*each)(void *arg, const struct journal_outcome *outcome),
+			  void *arg);
 /* The node a job was placed at, its owner and class.  Returns 0 or -ENOENT, -EIO. */
 int journal_home_get(struct journal *j, const char *job, char node[IOCOM_NAME_MAX], uid_t *uid,
 		     char class_name[64], bool *ended, struct iocom_err *err);
@@ -104,7 +234,7 @@ int journal_lease_get(struct journal *j, const char *job, struct journal_lease *
 		      struct iocom_err *err);
 /* Calls EACH for the leases of jobs that are not over and were placed at another node than OWN. */
 int journal_leases(struct journal *j, const char *own,
-		   void (*each)(void *arg, const char *job, uint32_t lease_ms,
+		   void (*each)(void *arg, const char *job, uid_t uid, uint32_t lease_ms,
 				const uint8_t *secret /* NULL: an older build wrote it */),
 		   void *arg, struct iocom_err *err);
 /*

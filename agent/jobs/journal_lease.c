@@ -127,13 +127,13 @@ int journal_lease_number(struct journal *j, const char *job, uint64_t number, st
 }
 
 int journal_leases(struct journal *j, const char *own,
-		   void (*each)(void *arg, const char *job, uint32_t lease_ms,
+		   void (*each)(void *arg, const char *job, uid_t uid, uint32_t lease_ms,
 				const uint8_t *secret),
 		   void *arg, struct iocom_err *err)
 {
 	sqlite3_stmt *st =
 		journal_select(j,
-			       "SELECT job, lease_ms, secret FROM lease JOIN home USING(job)"
+			       "SELECT job, lease_ms, secret, uid FROM lease JOIN home USING(job)"
 			       " WHERE next='' AND end_ns=0 AND node NOT IN ('',?1)",
 			       "s", own);
 	int rc;
@@ -142,7 +142,8 @@ int journal_leases(struct journal *j, const char *own,
 		return journal_failed(j, "read", err);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW)
 		each(arg, (const char *)sqlite3_column_text(st, 0),
-		     (uint32_t)sqlite3_column_int64(st, 1), secret_of(st, 2));
+		     (uid_t)sqlite3_column_int64(st, 3), (uint32_t)sqlite3_column_int64(st, 1),
+		     secret_of(st, 2));
 	journal_done(st);
 	return rc == SQLITE_DONE ? 0 : journal_failed(j, "read", err);
 }

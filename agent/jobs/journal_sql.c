@@ -24,6 +24,7 @@ int journal_open(struct journal **out, const char *path, struct iocom_err *err)
 		free(j);
 		return rc;
 	}
+	journal_sync_open(j);
 	*out = j;
 	return 0;
 }
@@ -132,7 +133,19 @@ int journal_commit(struct journal *j, struct iocom_err *err)
 
 	if (rc)
 		journal_cancel(j);
+	else
+		journal_sync_ended(j);
 	return rc;
+}
+
+bool journal_is_open(const struct journal *j)
+{
+	return !sqlite3_get_autocommit(j->file.db);
+}
+
+int journal_settle(struct journal *j, struct iocom_err *err)
+{
+	return journal_is_open(j) ? journal_commit(j, err) : 0;
 }
 
 /* after some failures SQLite has already done this itself */
@@ -140,6 +153,7 @@ void journal_cancel(struct journal *j)
 {
 	if (!sqlite3_get_autocommit(j->file.db))
 		(void)journal_change(j, NULL, "ROLLBACK", "");
+	journal_sync_ended(j);
 }
 
 void journal_text(sqlite3_stmt *st, int column, char *out, size_t size)

@@ -13,6 +13,16 @@
 struct journal {
 	struct database file;
 	int64_t pending_after; /* row of the last report that was offered: the next ones follow */
+	struct journal_sync {  /* journal_sync.c */
+		struct journal_disk disk; /* begin NULL: nobody syncs */
+		/* commits by number: the newest, the last on the disk, the last in the sync under
+		 * way */
+		uint64_t position, durable, under_way;
+		uint64_t changes; /* as of the newest commit */
+		bool syncing, repair;
+		struct journal_wait *first;  /* they wait, in the order of their positions */
+		struct journal_wait *served; /* they are being called */
+	} sync;
 	struct {
 		const char *sql; /* the literal's address is the key */
 		sqlite3_stmt *st;
@@ -20,6 +30,15 @@ struct journal {
 };
 
 #define I(x) ((int64_t)(x))
+
+/* journal_outcome.c: the columns of an expectation, and how they are read from column FIRST on. */
+#define JOURNAL_EXPECTATION "expected_ms,expected_home_ms,there_factor,home_factor,basis,balanced"
+void journal_take_expectation(sqlite3_stmt *st, int first, struct journal_expectation *out);
+
+/* journal_sync.c: begins to count commits; what an earlier agent wrote may not be on the disk. */
+void journal_sync_open(struct journal *j);
+/* journal_sync.c: a transaction has ended, or was given up. */
+void journal_sync_ended(struct journal *j);
 
 /* journal_version.c: the tables, and what older ones become. */
 extern const struct database_layout journal_layout;

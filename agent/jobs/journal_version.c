@@ -5,6 +5,7 @@
  *   0  files without a version; the first ones lack some columns, and a decision that is
  *      kept has the load vectors of all nodes
  *   1  every column is there; a decision has the vectors of the examined nodes (placement.h)
+ *   2  a job of the home table has what was expected of it, and how long it took
  *
  * The schema makes the tables of the newest version.  A change of the layout changes the schema
  * and adds a step; the older steps that used the schema then need a copy of the old one.
@@ -21,7 +22,9 @@ static const char journal_schema[] =
 	" command TEXT, policy TEXT, node TEXT, state TEXT, submit_ns INTEGER,"
 	" start_ns INTEGER DEFAULT 0, end_ns INTEGER DEFAULT 0, kind INTEGER DEFAULT 0,"
 	" value INTEGER DEFAULT 0, pid INTEGER DEFAULT 0, place TEXT, text TEXT,"
-	" worker INTEGER DEFAULT 0);"
+	" worker INTEGER DEFAULT 0, wall_ms REAL DEFAULT 0, expected_ms REAL DEFAULT 0,"
+	" expected_home_ms REAL DEFAULT 0, there_factor REAL DEFAULT 0,"
+	" home_factor REAL DEFAULT 0, basis INTEGER DEFAULT 0, balanced INTEGER DEFAULT 0);"
 	"CREATE INDEX IF NOT EXISTS home_submit ON home(submit_ns);"
 	"CREATE INDEX IF NOT EXISTS home_state ON home(state);"
 	"CREATE TABLE IF NOT EXISTS target(job TEXT PRIMARY KEY, home TEXT, node TEXT, uid INTEGER,"
@@ -41,24 +44,21 @@ static const char journal_schema[] =
 	" number INTEGER DEFAULT 0) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS fact(name TEXT PRIMARY KEY, value REAL);";
 
-/* Adds the columns that a journal of version 0 may lack. */
-static int journal_add_columns(const struct database *d, struct iocom_err *err)
+struct journal_column {
+	const char *probe, *add; /* PROBE fails where the column is missing */
+};
+
+/* Adds those of the N COLUMNS that the file lacks. */
+static int journal_add_columns(const struct database *d, const struct journal_column *columns,
+			       size_t n, struct iocom_err *err)
 {
-	static const char *const tables[][2] = {
-		{"SELECT text FROM home", "ALTER TABLE home ADD COLUMN text TEXT"},
-		{"SELECT text FROM target", "ALTER TABLE target ADD COLUMN text TEXT"},
-		{"SELECT worker FROM home", "ALTER TABLE home ADD COLUMN worker INTEGER DEFAULT 0"},
-		{"SELECT secret FROM lease", "ALTER TABLE lease ADD COLUMN secret BLOB"},
-		{"SELECT number FROM lease",
-		 "ALTER TABLE lease ADD COLUMN number INTEGER DEFAULT 0"},
-	};
 	int rc = SQLITE_OK;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && rc == SQLITE_OK; i++) {
+	for (size_t i = 0; i < n && rc == SQLITE_OK; i++) {
 		sqlite3_stmt *st = NULL;
 
-		if (sqlite3_prepare_v2(d->db, tables[i][0], -1, &st, NULL) != SQLITE_OK)
-			rc = sqlite3_exec(d->db, tables[i][1], NULL, NULL, NULL);
+		if (sqlite3_prepare_v2(d->db, columns[i].probe, -1, &st, NULL) != SQLITE_OK)
+			rc = sqlite3_exec(d->db, columns[i].add, NULL, NULL, NULL);
 		sqlite3_finalize(st);
 	}
 	return rc == SQLITE_OK ? 0 : database_failed(d, "migrate", err);
@@ -137,17 +137,45 @@ static int journal_shrink_rows(const struct database *d, struct iocom_err *err)
 
 static int journal_version_1(const struct database *d, struct iocom_err *err)
 {
+	static const struct journal_column late[] = {
+		{"SELECT text FROM home", "ALTER TABLE home ADD COLUMN text TEXT"},
+		{"SELECT text FROM target", "ALTER TABLE target ADD COLUMN text TEXT"},
+		{"SELECT worker FROM home", "ALTER TABLE home ADD COLUMN worker INTEGER DEFAULT 0"},
+		{"SELECT secret FROM lease", "ALTER TABLE lease ADD COLUMN secret BLOB"},
+		{"SELECT number FROM lease",
+		 "ALTER TABLE lease ADD COLUMN number INTEGER DEFAULT 0"},
+	};
 	int rc = sqlite3_exec(d->db, journal_schema, NULL, NULL, NULL) == SQLITE_OK
 			 ? 0
 			 : database_failed(d, "migrate", err);
 
 	if (!rc)
-		rc = journal_add_columns(d, err);
+		rc = journal_add_columns(d, late, sizeof(late) / sizeof(*late), err);
 	return rc ? rc : journal_shrink_rows(d, err);
+}
+
+#define HOME_COLUMN(name, type)                                                                    \
+	{                                                                                          \
+		"SELECT " name " FROM home",                                                       \
+			"ALTER TABLE home ADD COLUMN " name " " type " DEFAULT 0"                  \
+	}
+
+/* Nothing was expected of older jobs.  Step 1 may have made the tables, then with all columns. */
+static int journal_version_2(const struct database *d, struct iocom_err *err)
+{
+	static const struct journal_column late[] = {
+		HOME_COLUMN("wall_ms", "REAL"),		 HOME_COLUMN("expected_ms", "REAL"),
+		HOME_COLUMN("expected_home_ms", "REAL"), HOME_COLUMN("there_factor", "REAL"),
+		HOME_COLUMN("home_factor", "REAL"),	 HOME_COLUMN("basis", "INTEGER"),
+		HOME_COLUMN("balanced", "INTEGER"),
+	};
+
+	return journal_add_columns(d, late, sizeof(late) / sizeof(*late), err);
 }
 
 static int (*const journal_steps[])(const struct database *d, struct iocom_err *err) = {
 	journal_version_1,
+	journal_version_2,
 };
 
 const struct database_layout journal_layout = {

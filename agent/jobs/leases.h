@@ -36,6 +36,7 @@
 #define LEASE_MARGIN_MS(lease_ms) (2000 + (lease_ms) / 20)
 #define LEASE_RENEW_PART	  4 /* renewals per lease */
 #define LEASES_MAX		  4096
+#define LEASES_OF_ROOT		  64 /* of them, places that only root takes */
 #define LEASE_RESTARTS_MAX	  1000
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "agent/shim/rejoin.h"
 #include "agent/shim/tty.h"
+#include "user/keyring.h"
 
 /*
  * Leaves the agent's cgroup, so that a service manager that stops the agent with all its
@@ -32,22 +33,17 @@ static void move_out(const struct shim *shim, const struct cgroup_mounts *mounts
 	(void)cgroup_enter(&shims, !shim->moved);
 }
 
-static int make_group(struct shim *shim, struct iocom_err *err)
+static int shim_make_group(struct shim *shim, struct iocom_err *err)
 {
 	struct cgroup_mounts mounts;
-	char name[SPEC_JOB_MAX + 8];
 	int rc = spare_mounts(&shim->spare, &mounts, err);
 
 	if (rc)
 		return rc;
 	move_out(shim, &mounts);
-	snprintf(name, sizeof(name), "jobs/%s", shim->order.spec.job);
-	rc = cgroup_name(&mounts, shim->order.scope, name, &shim->group, err);
-	if (rc)
-		return rc;
-	rc = cgroup_create(&shim->group, err);
+	rc = user_group_make(&shim->user, &shim->order, &mounts, &shim->group, err);
 	/* We also remove a half-made group (v2 without v1), but not one that others use. */
-	shim->grouped = rc != -EBUSY;
+	shim->grouped = rc != -EBUSY && shim->group.depth;
 	return rc;
 }
 
@@ -134,12 +130,41 @@ static int make_spool(struct shim *shim, struct iocom_err *err)
 	return spool_make(&shim->spool, shim->record, begin, &size, true, err);
 }
 
+/*
+ * PAM's modules run in this process, and what they put into its session keyring is for this job:
+ * so it must not be the agent's. The one that pam_keyinit makes for the user becomes the job's.
+ */
+static int begin_session(struct shim *shim, struct identity *identity, struct iocom_err *err)
+{
+	int32_t ours = keyring_join_new();
+	int rc = pam_begin(&shim->pam, &shim->order, identity, err);
+
+	if (!rc && ours > 0) {
+		int32_t now = keyring_session();
+
+		identity->keyring = now != ours ? now : 0;
+	}
+	return rc;
+}
+
+/* What came before (the name service, PAM) may have been slow: then the job may run elsewhere. */
+static int begin_in_time(const struct shim *shim, struct iocom_err *err)
+{
+	if (!shim->lease.until_ms || shim_now_ms() < shim->lease.until_ms)
+		return 0;
+	return iocom_err_set(err, -ETIME,
+			     "node %.64s took longer to begin job %s than its lease, which is over",
+			     shim->order.spec.node, shim->order.spec.job);
+}
+
 int shim_begin(struct shim *shim, struct iocom_err *err)
 {
 	struct identity identity = {0};
 	struct spec *spec = &shim->order.spec;
 	int rc = identity_lookup(&identity, &shim->order, err);
 
+	if (!rc)
+		snprintf(shim->user_name, sizeof(shim->user_name), "%s", identity.name);
 	if (!rc && *spec->tty.name && tty_set_term(&spec->env, spec->tty.name))
 		rc = iocom_err_set(err, -ENOMEM, "out of memory for the job's environment");
 	shim->lease.until_ms = shim->order.lease_until_ms;
@@ -151,7 +176,7 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	if (spec->detach && !spec->tty.wanted)
 		spec->closed |= 1; /* no client is there to write to it */
 	if (!rc)
-		rc = make_group(shim, err);
+		rc = shim_make_group(shim, err);
 	if (!rc)
 		rc = write_record(shim, err);
 	if (!rc && spec->detach)
@@ -159,7 +184,9 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	if (!rc)
 		rc = leash_listen(&shim->leash, shim->order.run_dir, err);
 	if (!rc && shim->order.pam[0])
-		rc = pam_begin(&shim->pam, &shim->order, identity.name, &identity.session, err);
+		rc = begin_session(shim, &identity, err);
+	if (!rc)
+		rc = begin_in_time(shim, err);
 	if (!rc && shim->lease.until_ms)
 		rc = guard_begin(&shim->guard, &shim->group, shim->lease.until_ms, err);
 	if (!rc)
@@ -177,6 +204,7 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	leash_started(&shim->leash, shim->child.pid, shim->group.id);
 	if (shim_tell_started(shim))
 		shim_client_lost(shim);
+	shim_audit_start(shim);
 	forget_words(spec);
 	return 0;
 }

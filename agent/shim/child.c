@@ -9,7 +9,8 @@
  *   stdio        the terminal, or the pipes, or /dev/null where the caller had it closed
  *   session      the limits and the priority that PAM set, if PAM is used (pam.h)
  *   privilege    groups, gid, uid, capabilities; then a proof that none can come back
- *   the user's   umask, soft limits, directory: these steps have only the user's rights
+ *   keyring      a session keyring of the job's own, which the user owns, instead of the agent's
+ *   the user's   umask, limits, directory: these steps have only the user's rights
  *   exec         closes all other descriptors; the user's environment appears only
  *                here, so that root's code never sees an LD_* variable of the user
  *
@@ -37,6 +38,7 @@
 #include <unistd.h>
 
 #include "agent/shim/tty.h"
+#include "user/keyring.h"
 
 #define KILLED_MS 1000
 
@@ -47,6 +49,7 @@ enum stage {
 	STAGE_PAM,
 	STAGE_IDENTITY,
 	STAGE_PROOF,
+	STAGE_KEYRING,
 	STAGE_LIMITS,
 	STAGE_DIRECTORY,
 	STAGE_EXEC,
@@ -255,7 +258,10 @@ static int prove_dropped(const struct identity *identity)
 	return 0;
 }
 
-/* Sets the user's soft limits, but never above this machine's hard limits. */
+/*
+ * Sets the user's soft and hard limits. This machine's hard limits (the agent's, or those that PAM
+ * gave) hold as well, also for a job of root, which could raise them.
+ */
 static int set_limits(const struct spec *spec)
 {
 	for (size_t i = 0; i < spec->nlimits; i++) {
@@ -264,6 +270,8 @@ static int set_limits(const struct spec *spec)
 
 		if (getrlimit(which, &limit))
 			return -errno;
+		if (spec->limits[i].hard < limit.rlim_max)
+			limit.rlim_max = spec->limits[i].hard;
 		limit.rlim_cur = spec->limits[i].soft < limit.rlim_max ? spec->limits[i].soft
 								       : limit.rlim_max;
 		if (setrlimit(which, &limit))
@@ -348,6 +356,9 @@ static struct report child_steps(const struct order *order, const struct identit
 	rc = prove_dropped(identity);
 	if (rc)
 		return (struct report){STAGE_PROOF, -rc};
+	rc = keyring_take_own(identity->keyring);
+	if (rc < 0)
+		return (struct report){STAGE_KEYRING, -rc};
 	umask(spec->umask);
 	rc = set_limits(spec);
 	if (rc)
@@ -397,6 +408,31 @@ static pid_t child_spawn(const struct cgroup *group, int *pidfd, bool *in_v2)
 	return pid;
 }
 
+static int child_explain_keyring(const struct report *report, const struct order *order,
+				 struct iocom_err *err)
+{
+	const char *node = order->spec.node;
+
+	if (report->error == EDQUOT)
+		return iocom_err_set(
+			err, -EDQUOT,
+			"cannot give the job a session keyring on node %s: uid %u has "
+			"as many keys there as it may have "
+			"(/proc/sys/kernel/keys/maxkeys, maxbytes), and no keyring that "
+			"its jobs can share",
+			node, order->uid);
+	if (report->error == EKEYREJECTED)
+		return iocom_err_set(err, -EKEYREJECTED,
+				     "cannot give the job a session keyring on node %s: uid %u has "
+				     "as many keys there as it may have, and the keyring "
+				     "_uid_ses.%u that its jobs would share is another user's",
+				     node, order->uid, order->uid);
+	return iocom_err_set(err, -report->error,
+			     "cannot give the job a session keyring of its own on node %s, and it "
+			     "must not use the agent's: %s",
+			     node, strerror(report->error));
+}
+
 /* Translates the child's report into a sentence and into the result of child_start. */
 static int child_explain(const struct report *report, const struct order *order,
 			 struct iocom_err *err)
@@ -430,6 +466,8 @@ static int child_explain(const struct report *report, const struct order *order,
 			"node %s could not drop its privileges for good; the job was not "
 			"started",
 			node);
+	case STAGE_KEYRING:
+		return child_explain_keyring(report, order, err);
 	case STAGE_PAM:
 		return iocom_err_set(err, -report->error,
 				     "cannot set the limits that PAM gave on node %s: %s", node,

@@ -6,6 +6,7 @@
 #ifndef IOCOM_SHIM_CHILD_H
 #define IOCOM_SHIM_CHILD_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "user/cgroup.h"
@@ -28,6 +29,7 @@ struct identity {
 	int ngroups;
 	char *name;
 	struct pam_settings session;
+	int32_t keyring; /* session keyring that PAM made for the job, if the user owns it; 0 */
 };
 
 /*

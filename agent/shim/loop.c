@@ -17,6 +17,8 @@
 #include "agent/shim/rejoin.h"
 #include "agent/shim/tty.h"
 
+#define AUDIT_LOOK_MS 1000 /* between looks whether the audit log was told */
+
 enum entry {
 	ENTRY_STDIO = 0,
 	ENTRY_CLIENT = 3,
@@ -254,6 +256,8 @@ static void loop_wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 		limit_ms = 0;
 	else if (until_ms - now_ms < (uint64_t)limit_ms)
 		limit_ms = (int)(until_ms - now_ms);
+	if (shim->audit > 0 && limit_ms > AUDIT_LOOK_MS)
+		limit_ms = AUDIT_LOOK_MS; /* the end of a process wakes nobody here */
 	n = poll(entries, ENTRIES, limit_ms);
 	for (int i = 0; n < 0 && i < ENTRIES; i++)
 		entries[i].revents = 0;
@@ -293,6 +297,8 @@ void shim_loop(struct shim *shim)
 
 	while (!loop_over(shim)) {
 		loop_wait_for(shim, entries);
+		if (shim->audit > 0 && audit_told(shim->audit, 0))
+			shim->audit = 0;
 		/* Check this every time: a busy job may be writing to a client that is gone. */
 		if (serve_streams(shim, entries) || wire_silent(&shim->client))
 			shim_client_lost(shim);

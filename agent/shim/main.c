@@ -81,6 +81,7 @@ int main(int argc, char **argv)
 		return 1;
 	shim->moved = moved;
 	shim->spare.table = -1;
+	shim->spare.jobs_dir = spare && argc > 3 ? argv[3] : NULL;
 	if (spare)
 		rc = spare_wait(&shim->spare, argv[0], &record) || !has_order();
 	shim->record = record;

@@ -38,6 +38,15 @@ static int take_begin(const msgpack_object *map, struct order *order)
 	return 0;
 }
 
+/* An older agent sends no spill_max: it lets each job leave as much as there can be. */
+static int take_spill(const msgpack_object *map, struct order *order)
+{
+	order->spill_max = SHIM_SPILL_MAX;
+	return unpack_get(map, "spill_max") && unpack_u64(map, "spill_max", &order->spill_max)
+		       ? -EBADMSG
+		       : 0;
+}
+
 /* Returns 0 also if the agent sent no account. */
 static int take_account(const msgpack_object *map, struct order *order)
 {
@@ -88,6 +97,23 @@ static int take_renew(const msgpack_object *map, struct order *order)
 	return 0;
 }
 
+/* Returns 0 or -EBADMSG. */
+static int take_user_limits(const msgpack_object *map, struct order *order)
+{
+	struct cgroup_limits *limits = &order->user_limits;
+
+	order->by_user = unpack_get(map, "user_tasks") != NULL;
+	if (!order->by_user)
+		return 0;
+	return unpack_u64(map, "user_tasks", &limits->tasks) ||
+			       unpack_u64(map, "user_memory_bytes", &limits->memory_bytes) ||
+			       unpack_u64(map, "user_swap_bytes", &limits->swap_bytes) ||
+			       limits->memory_bytes > INT64_MAX / 2 ||
+			       limits->swap_bytes > INT64_MAX / 2
+		       ? -EBADMSG
+		       : 0;
+}
+
 static int order_take(const msgpack_object *map, struct order *order, struct iocom_err *err)
 {
 	uint64_t version, uid, gid;
@@ -113,7 +139,8 @@ static int order_take(const msgpack_object *map, struct order *order, struct ioc
 	if (unpack_get(map, "lease_until_ms") &&
 	    (unpack_u64(map, "lease_until_ms", &order->lease_until_ms) || !order->lease_until_ms))
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
-	if (take_begin(map, order) || take_renew(map, order))
+	if (take_begin(map, order) || take_spill(map, order) || take_renew(map, order) ||
+	    take_user_limits(map, order))
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	order->uid = (uid_t)uid;
 	order->gid = (gid_t)gid;

@@ -7,8 +7,11 @@
  *                      spec (bin, as the client sent it)
  *   restartable job    lease_until_ms (CLOCK_BOOTTIME)
  *   shim renews        renew_secret (bin), renew_address, renew_port, renew_lease_ms
+ *   attached job       spill_max
  *   unusual limit      begin_ms
  *   account known      user (name), groups (bin: gid_t, with the primary one)
+ *   group per user     user_tasks, user_memory_bytes, user_swap_bytes: its limits (0: none); an
+ *                      older agent sends none of them and looks for the job at jobs/JOB
  *
  * An order to send the kept output of an ended job has only v, jobs_dir, attach (bin,
  * user/attach.h), slot and reader.
@@ -21,7 +24,9 @@
 
 #include "user/account.h"
 #include "user/attach.h"
+#include "user/cgroup_user.h"
 #include "iocom/err.h"
+#include "user/frame.h"
 #include "iocom/vector.h"
 #include "user/renewal.h"
 #include "user/spec.h"
@@ -33,6 +38,8 @@
 #define SHIM_ORDER_MAX (SPEC_PACKED_MAX + 65536)
 #define SHIM_VERSION   2
 #define SHIM_BEGIN_MS  60000
+/* the most that the client of an attached job can leave: windows and pipes of both outputs */
+#define SHIM_SPILL_MAX (2 * FRAME_WINDOW + (2u << 20))
 #define SHIM_MOVED     "--moved" /* argument: the shim is already in the cgroup of the shims */
 /* the most groups in an order; the shim looks up a user with more groups itself */
 #define SHIM_GROUPS_MAX 4096
@@ -56,12 +63,15 @@ struct order {
 	bool allow_root;
 	char jobs_dir[1024], run_dir[1024];
 	char scope[256];
-	char pam[256];		 /* directory of PAM's service file; "" = without PAM */
-	uint64_t spool_max;	 /* most bytes that are kept of a detached job's output */
+	char pam[256];	    /* directory of PAM's service file; "" = without PAM */
+	uint64_t spool_max; /* most bytes that are kept of a detached job's output */
+	uint64_t spill_max; /* most bytes that are kept of what an attached job's client left */
 	uint64_t lease_until_ms; /* 0: no lease */
 	uint32_t begin_ms;	 /* limit for PAM, and again for entering the directory and exec */
 	struct account account;	 /* `name` NULL: the shim must look it up */
 	struct order_renew renew;
+	bool by_user; /* the job's cgroup is below its user's, which has these limits */
+	struct cgroup_limits user_limits;
 	struct spec spec;
 	bool replay; /* send an ended job's output: only `jobs_dir` and the members below count */
 	struct attach_ask ask;

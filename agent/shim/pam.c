@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <grp.h>
 #include <security/pam_appl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,18 +15,23 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "agent/shim/child.h"
+#include "user/pam_service.h"
+
 #define PAM_LATE_MS 20000 /* time to report a module that did not answer */
 
 struct pam {
 	void *library;
 	pam_handle_t *handle;
 	int last;	/* PAM's last result, which pam_end wants */
+	bool credited;	/* we must delete the credentials */
 	bool opened;	/* we must close the session */
-	char said[160]; /* the last words of the modules, for the sentence */
+	char said[200]; /* the modules' words in the present step, for the sentence */
 	typeof(&pam_start_confdir) start;
 	typeof(&pam_end) end;
 	typeof(&pam_set_item) set_item;
 	typeof(&pam_acct_mgmt) account;
+	typeof(&pam_setcred) credentials;
 	typeof(&pam_open_session) open;
 	typeof(&pam_close_session) close;
 	typeof(&pam_strerror) text;
@@ -37,6 +43,8 @@ struct process {
 	struct rlimit limits[RLIM_NLIMITS];
 	int priority;
 	mode_t umask;
+	gid_t *groups; /* NULL: not known */
+	int ngroups;
 };
 
 /* --- the library -------------------------------------------------------------- */
@@ -47,10 +55,11 @@ static int pam_load(struct pam *pam, struct iocom_err *err)
 		const char *name;
 		void *to;
 	} wanted[] = {
-		{"pam_start_confdir", &pam->start}, {"pam_end", &pam->end},
-		{"pam_set_item", &pam->set_item},   {"pam_acct_mgmt", &pam->account},
-		{"pam_open_session", &pam->open},   {"pam_close_session", &pam->close},
-		{"pam_strerror", &pam->text},	    {"pam_getenvlist", &pam->variables},
+		{"pam_start_confdir", &pam->start},  {"pam_end", &pam->end},
+		{"pam_set_item", &pam->set_item},    {"pam_acct_mgmt", &pam->account},
+		{"pam_setcred", &pam->credentials},  {"pam_open_session", &pam->open},
+		{"pam_close_session", &pam->close},  {"pam_strerror", &pam->text},
+		{"pam_getenvlist", &pam->variables},
 	};
 
 	pam->library = dlopen("libpam.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -72,12 +81,21 @@ static int pam_load(struct pam *pam, struct iocom_err *err)
 
 /* --- the conversation: there is nobody to ask ---------------------------------------- */
 
+/* Adds TEXT to what was said, as one line: words with one space between them. */
 static void listen_to(struct pam *pam, const char *text)
 {
-	size_t n = 0;
+	size_t n = strlen(pam->said);
 
-	for (; text && *text && n + 1 < sizeof(pam->said); text++)
-		pam->said[n++] = *text >= ' ' && *text < 0x7f ? *text : ' ';
+	if (n && text && *text && n + 1 < sizeof(pam->said))
+		pam->said[n++] = ' ';
+	for (; text && *text && n + 1 < sizeof(pam->said); text++) {
+		char c = *text > ' ' && *text < 0x7f ? *text : ' ';
+
+		if (c != ' ' || (n && pam->said[n - 1] != ' '))
+			pam->said[n++] = c;
+	}
+	while (n && pam->said[n - 1] == ' ')
+		n--;
 	pam->said[n] = 0;
 }
 
@@ -110,6 +128,10 @@ static void process_read(struct process *p)
 	p->priority = getpriority(PRIO_PROCESS, 0);
 	p->umask = umask(077);
 	umask(p->umask);
+	p->ngroups = getgroups(0, NULL);
+	p->groups = p->ngroups < 0 ? NULL : malloc(((size_t)p->ngroups + 1) * sizeof(gid_t));
+	if (p->groups)
+		p->ngroups = getgroups(p->ngroups, p->groups);
 }
 
 static void process_restore(const struct process *p)
@@ -126,6 +148,8 @@ static void process_restore(const struct process *p)
 	}
 	(void)setpriority(PRIO_PROCESS, 0, p->priority);
 	umask(p->umask);
+	if (p->groups)
+		(void)setgroups((size_t)p->ngroups, p->groups);
 }
 
 static bool same_name(const char *a, const char *b)
@@ -203,14 +227,34 @@ static void kill_children(void)
 
 /* --- account and session ------------------------------------------------------------ */
 
+/* The modules' own words come first: the sentence may be cut at its end. */
 static int pam_refused(struct pam *pam, const struct order *order, const char *user,
 		       const char *what, struct iocom_err *err)
 {
+	const char *why = pam->text(pam->handle, pam->last);
+
+	if (*pam->said)
+		return iocom_err_set(err, -EACCES,
+				     "node %s does not let user %s in: %s (its PAM service %s/%s "
+				     "refuses the %s: %s)",
+				     order->spec.node, user, pam->said, order->pam,
+				     SHIM_PAM_SERVICE, what, why);
 	return iocom_err_set(err, -EACCES,
 			     "node %s does not let user %s in: its PAM service %s/%s refuses the "
-			     "%s: %s%s%s",
-			     order->spec.node, user, order->pam, SHIM_PAM_SERVICE, what,
-			     pam->text(pam->handle, pam->last), *pam->said ? ": " : "", pam->said);
+			     "%s: %s",
+			     order->spec.node, user, order->pam, SHIM_PAM_SERVICE, what, why);
+}
+
+static int pam_no_credentials(struct pam *pam, const struct order *order, const char *user,
+			      struct iocom_err *err)
+{
+	if (pam_service_has_auth(order->pam, SHIM_PAM_SERVICE))
+		return pam_refused(pam, order, user, "credentials", err);
+	return iocom_err_set(err, -EACCES,
+			     "node %s does not let user %s in: its PAM service %s/%s has no auth "
+			     "line, and PAM sets credentials (pam_setcred) by these lines only; "
+			     "add: auth required pam_permit.so",
+			     order->spec.node, user, order->pam, SHIM_PAM_SERVICE);
 }
 
 static int pam_begin_session(struct pam *pam, const struct order *order, const char *user,
@@ -237,16 +281,31 @@ static int pam_begin_session(struct pam *pam, const struct order *order, const c
 	return pam->last == PAM_SUCCESS ? 0 : pam_refused(pam, order, user, "session", err);
 }
 
-static int pam_ask(struct pam *pam, struct order *order, const char *user, struct iocom_err *err)
+/* Forgets what the modules said, and calls one of PAM's four functions. */
+static bool pam_step(struct pam *pam, typeof(&pam_acct_mgmt) step, int flags)
 {
+	pam->said[0] = 0;
+	pam->last = step(pam->handle, flags);
+	return pam->last == PAM_SUCCESS;
+}
+
+static int pam_ask(struct pam *pam, struct order *order, const struct identity *identity,
+		   struct iocom_err *err)
+{
+	const char *user = identity->name;
 	char **variables;
 	int rc;
 
-	pam->last = pam->account(pam->handle, 0);
-	if (pam->last != PAM_SUCCESS)
+	if (!pam_step(pam, pam->account, 0))
 		return pam_refused(pam, order, user, "account", err);
-	pam->last = pam->open(pam->handle, 0);
-	if (pam->last != PAM_SUCCESS)
+	/* Modules add to the process's groups (pam_group), as after initgroups(3). */
+	if (setgroups((size_t)identity->ngroups, identity->groups))
+		return iocom_err_set(err, -errno, "cannot set the groups of user %s for PAM: %s",
+				     user, strerror(errno));
+	if (!pam_step(pam, pam->credentials, PAM_ESTABLISH_CRED))
+		return pam_no_credentials(pam, order, user, err);
+	pam->credited = true;
+	if (!pam_step(pam, pam->open, 0))
 		return pam_refused(pam, order, user, "session", err);
 	pam->opened = true;
 	variables = pam->variables(pam->handle);
@@ -262,9 +321,10 @@ static int pam_ask(struct pam *pam, struct order *order, const char *user, struc
  * and it may hold a lock. So PAM must not be called again; code that waits for that lock ends
  * with the next SIGALRM.
  */
-static int ask_in_time(struct pam *pam, struct order *order, const char *user,
+static int ask_in_time(struct pam *pam, struct order *order, const struct identity *identity,
 		       struct iocom_err *err)
 {
+	const char *user = identity->name;
 	int rc;
 
 	if (sigsetjmp(overdue, 1)) {
@@ -280,13 +340,27 @@ static int ask_in_time(struct pam *pam, struct order *order, const char *user,
 	pam_limit(order->begin_ms, too_late);
 	rc = pam_begin_session(pam, order, user, err);
 	if (!rc)
-		rc = pam_ask(pam, order, user, err);
+		rc = pam_ask(pam, order, identity, err);
 	pam_limit(0, SIG_DFL);
 	return rc;
 }
 
-int pam_begin(struct pam **out, struct order *order, const char *user,
-	      struct pam_settings *settings, struct iocom_err *err)
+/* Gives the job what the session CHANGED, and takes its groups. */
+static void pam_give(struct identity *identity, struct process *changed)
+{
+	struct pam_settings *settings = &identity->session;
+
+	settings->set = true;
+	memcpy(settings->limits, changed->limits, sizeof(settings->limits));
+	settings->priority = changed->priority;
+	free(identity->groups);
+	identity->groups = changed->groups;
+	identity->ngroups = changed->ngroups;
+	changed->groups = NULL;
+}
+
+int pam_begin(struct pam **out, struct order *order, struct identity *identity,
+	      struct iocom_err *err)
 {
 	struct pam *pam = calloc(1, sizeof(*pam));
 	struct process own, changed;
@@ -297,20 +371,20 @@ int pam_begin(struct pam **out, struct order *order, const char *user,
 	process_read(&own);
 	rc = pam_load(pam, err);
 	if (!rc)
-		rc = ask_in_time(pam, order, user, err);
+		rc = ask_in_time(pam, order, identity, err);
 	process_read(&changed);
 	process_restore(&own);
-	if (rc == -ETIMEDOUT)
-		return rc; /* PAM's state is undefined now */
-	if (rc) {
+	if (!rc && !changed.groups)
+		rc = iocom_err_set(err, -ENOMEM, "out of memory for the session's groups");
+	if (!rc) {
+		pam_give(identity, &changed);
+		*out = pam;
+	} else if (rc != -ETIMEDOUT) { /* then PAM's state is undefined */
 		pam_finish(pam);
-		return rc;
 	}
-	settings->set = true;
-	memcpy(settings->limits, changed.limits, sizeof(settings->limits));
-	settings->priority = changed.priority;
-	*out = pam;
-	return 0;
+	free(own.groups);
+	free(changed.groups);
+	return rc;
 }
 
 void pam_finish(struct pam *pam)
@@ -320,6 +394,8 @@ void pam_finish(struct pam *pam)
 	alarm(PAM_CLOSE_S);
 	if (pam->opened)
 		pam->last = pam->close(pam->handle, 0);
+	if (pam->credited)
+		pam->last = pam->credentials(pam->handle, PAM_DELETE_CRED);
 	if (pam->handle)
 		pam->end(pam->handle, pam->last);
 	alarm(0);

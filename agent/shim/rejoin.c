@@ -11,9 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "user/clock.h"
 #include "user/process_slot.h"
+
+#define PLACE_STEP_MS 5
+#define PLACE_STEPS   100 /* half a second */
 
 /*
  * Sends the reason and closes. It reads the peer's input first, because closing with unread
@@ -195,7 +200,7 @@ static int send_rest(struct shim *shim)
 		return rc;
 	shim->told_exit = true;
 	/* A client that knows gaps was told of each where it is. */
-	if (shim->detached && !shim->streams.gaps && shim->streams.spool.fd[1] >= 0) {
+	if (!shim->streams.gaps && shim->streams.spool.fd[1] >= 0) {
 		const struct streams *streams = &shim->streams;
 		uint64_t lost = streams_end(streams, 1, true) - streams_end(streams, 1, false) +
 				streams_end(streams, 2, true) - streams_end(streams, 2, false);
@@ -291,10 +296,15 @@ static void rejoin_deliver(struct shim *shim)
 
 void shim_deliver(struct shim *shim)
 {
+	/* The client learns the end before we make a process for the audit log. */
+	if (!shim->client_gone && send_rest(shim))
+		shim_client_lost(shim);
+	if (!shim->replayed)
+		shim_audit_end(shim);
 	rejoin_deliver(shim);
 	if (shim->record >= 0 && !shim->replayed) {
 		if (!shim->known || !streams_taken(&shim->streams))
-			streams_spill(&shim->streams);
+			streams_spill(&shim->streams, shim->order.spill_max);
 		spool_note(&shim->streams.spool, shim->record);
 	}
 	end_session(shim);
@@ -338,11 +348,19 @@ static int rejoin_open_record(struct shim *shim, struct iocom_err *err)
 		  : 0;
 }
 
-/* Takes the lock file that we hold as long as we live. Returns 0 or negative errno. */
+/*
+ * Takes the lock file that we hold as long as we live. A supervisor that has just ended may still
+ * hold it, and an agent that looks who holds it does so for a moment. Returns 0 or negative errno.
+ */
 static int rejoin_take_place(const struct order *order, struct iocom_err *err)
 {
+	const struct timespec step = {.tv_nsec = (long)(PLACE_STEP_MS * CLOCK_NS_PER_MS)};
 	int rc = *order->slot ? process_slot_take(order->slot, order->reader) : 0;
 
+	for (int i = 0; rc == -EWOULDBLOCK && i < PLACE_STEPS; i++) {
+		nanosleep(&step, NULL);
+		rc = process_slot_take(order->slot, order->reader);
+	}
 	if (rc == -EWOULDBLOCK)
 		return iocom_err_set(err, rc,
 				     "others are reading the output of ended jobs now; try again");

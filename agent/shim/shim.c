@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,15 +26,19 @@ uint64_t shim_wall_ns(void)
 
 /*
  * Reports the end in this order: disk, agent, client. The slow fsync comes later, and only if no
- * agent took the end or output is kept: otherwise the agent removes the record within moments.
+ * agent took the end or output is kept: otherwise the agent removes the record within moments.  But
+ * a client that has attached to a detached job is told nothing that a power cut could undo.
  */
 static void shim_finish(struct shim *shim)
 {
 	struct iocom_err err = {0};
 
 	streams_close(&shim->streams, 0);
-	if (shim->grouped)
+	if (shim->grouped) {
+		user_group_outcome(&shim->user, &shim->order, &shim->group, &shim->end);
 		cgroup_remove(&shim->group, SHIM_REMOVE_MS);
+		user_group_leave(&shim->user, &shim->group);
+	}
 	guard_end(&shim->guard);
 	lease_outcome(&shim->lease, &shim->end);
 	shim->end.end_ns = shim_wall_ns();
@@ -41,8 +46,43 @@ static void shim_finish(struct shim *shim)
 	if (shim->record >= 0 && record_write_exit(shim->record, &shim->end, &err))
 		fprintf(stderr, "iocom-shim: job %s: %s\n", shim->leash.job, err.text);
 	leash_exited(&shim->leash, &shim->end);
+	if (shim->detached && shim->record >= 0 && !shim->client_gone)
+		record_sync(shim->record);
 	shim_deliver(shim);
 	leash_unlisten(&shim->leash);
+}
+
+/* The process of an earlier record is init's to reap. */
+static void shim_audit(struct shim *shim, struct audit_event event)
+{
+	event.job = shim->order.spec.job;
+	event.user = shim->user_name;
+	event.uid = shim->order.uid;
+	event.address = shim->address;
+	shim->audit = audit_tell(&event, shim->audit, shim->order.run_dir);
+	if (shim->audit < 0)
+		fprintf(stderr, "iocom-shim: job %s: no process for its audit record: %s\n",
+			event.job, strerror((int)-shim->audit));
+}
+
+void shim_audit_start(struct shim *shim)
+{
+	shim_audit(shim, (struct audit_event){.what = AUDIT_JOB_STARTED});
+}
+
+void shim_audit_end(struct shim *shim)
+{
+	const struct record_exit *end = &shim->end;
+	enum audit_what what = AUDIT_JOB_LOST;
+
+	if (!spec_job_valid(shim->order.spec.job))
+		return; /* not even the order was good */
+	if (!shim->started_ms)
+		what = AUDIT_JOB_REFUSED;
+	else if (end->kind <= 1)
+		what = end->kind ? AUDIT_JOB_KILLED : AUDIT_JOB_EXITED;
+	shim_audit(shim,
+		   (struct audit_event){.what = what, .value = end->value, .reason = end->text});
 }
 
 static void failed_to_begin(struct shim *shim, int rc, const struct iocom_err *err)
@@ -81,6 +121,7 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 	} else {
 		if (!rc) {
 			leash_init(&shim->leash, fd_leash, shim->order.spec.job);
+			audit_address(shim->client.fd, shim->address, sizeof(shim->address));
 			rc = shim_begin(shim, &err);
 		}
 		if (rc)
@@ -89,6 +130,8 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 			shim_loop(shim);
 		shim_finish(shim);
 	}
+	if (shim->audit > 0)
+		(void)audit_told(shim->audit, SHIM_AUDIT_MS);
 	renew_deinit(&shim->renew);
 	streams_deinit(&shim->streams);
 	wire_deinit(&shim->client);

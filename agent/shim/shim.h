@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "user/cgroup.h"
+#include "agent/shim/audit.h"
 #include "agent/shim/child.h"
 #include "agent/shim/guard.h"
 #include "agent/shim/leash.h"
@@ -32,11 +33,13 @@
 #include "agent/shim/renew.h"
 #include "agent/shim/spare.h"
 #include "agent/shim/streams.h"
+#include "agent/shim/user_group.h"
 #include "user/wire.h"
 
 #define SHIM_SILENCE_MS 2000  /* silence of leftovers that hold the outputs open */
 #define SHIM_LINGER_MS	10000 /* for the client to take the exit status */
 #define SHIM_REMOVE_MS	5000  /* for the last process to die */
+#define SHIM_AUDIT_MS	1000  /* at the end, for the audit log; then it goes on without us */
 /* A client that attaches to a terminal sees all of its output if it is at most SHIM_SHOW_ALL
  * bytes, else the last SHIM_SHOW_LAST. */
 #define SHIM_SHOW_ALL  (256 * 1024)
@@ -47,6 +50,7 @@ struct shim {
 	struct order order;
 	struct cgroup group;
 	bool grouped; /* we made the cgroup */
+	struct user_group user;
 	struct spare spare;
 	bool moved; /* the agent started us in the shims' v2 group */
 	int record; /* the record's directory, locked; first what the agent passed; -1 */
@@ -71,6 +75,9 @@ struct shim {
 	bool main_ended, hung_up, killed;
 	uint64_t ended_ms, hung_up_ms, killed_ms;
 	struct record_exit end;
+	char user_name[256]; /* the job's, once it is known */
+	char address[64];    /* of the client that started the job; "": not known */
+	pid_t audit;	     /* the process that tells the audit log; 0: none */
 };
 
 /* Does everything from reading the order on FD_ORDER to removing the cgroup. Returns the exit
@@ -87,6 +94,9 @@ void shim_client_lost(struct shim *shim);
 int shim_serve_client(struct shim *shim);
 /* Serves one connection of the control socket. */
 void shim_serve_control(struct shim *shim);
+/* shim.c: tells the audit log that the job has started, or has ended or was refused. */
+void shim_audit_start(struct shim *shim);
+void shim_audit_end(struct shim *shim);
 /* These return CLOCK_BOOTTIME in ms and CLOCK_REALTIME in ns. */
 uint64_t shim_now_ms(void);
 uint64_t shim_wall_ns(void);

@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/shim/order.h"
+#include "user/record.h"
 
 #define TABLE "/proc/self/mounts"
 
@@ -19,6 +22,24 @@ static void spare_prepare(struct spare *spare)
 	/* Open the table before reading it: the kernel then reports every later change. */
 	spare->table = open(TABLE, O_RDONLY | O_CLOEXEC);
 	spare->read = spare->table >= 0 && !cgroup_mounts_read(TABLE, &spare->mounts, NULL);
+}
+
+/* Two descriptors of one directory. */
+static bool spare_is_same(int one, int other)
+{
+	struct stat a, b;
+
+	return one >= 0 && other >= 0 && !fstat(one, &a) && !fstat(other, &b) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Removes the record that was made in advance: no job got it. */
+static void spare_drop_record(const char *jobs_dir)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), RECORD_SPARE "%d", (int)getpid());
+	record_remove_spare(jobs_dir, name);
 }
 
 /* Returns the number of received descriptors, or negative errno. */
@@ -56,14 +77,20 @@ static int spare_take(int fds[SPARE_FDS])
 int spare_wait(struct spare *spare, char *name, int *record)
 {
 	static const char shim[] = "iocom-shim";
-	int fds[SPARE_FDS], rc;
+	int fds[SPARE_FDS], rc, made = -1;
 
 	prctl(PR_SET_NAME, SHIM_SPARE_NAME);
 	spare_prepare(spare);
+	if (spare->jobs_dir)
+		made = record_make_spare(spare->jobs_dir, getpid());
 	rc = spare_take(fds);
+	*record = rc == SPARE_FDS ? fds[2] : -1;
+	if (made >= 0 && !spare_is_same(made, *record))
+		spare_drop_record(spare->jobs_dir);
+	if (made >= 0)
+		close(made);
 	if (rc < 0)
 		return rc;
-	*record = rc == SPARE_FDS ? fds[2] : -1;
 	/* The kernel gave them free numbers, so they cannot collide with these two, which are
 	 * taken. */
 	if (dup3(fds[0], SHIM_FD_ORDER, O_CLOEXEC) < 0 ||

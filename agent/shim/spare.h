@@ -4,6 +4,9 @@
  * mount table) is over when a job comes. It waits on the leash for one message with three
  * descriptors: the order, the stream and the locked record (an older agent sends no record).
  * Then it is a shim like all others. When its agent ends it ends too.
+ *
+ * It also makes the job's record in advance (record_make_spare), which the agent renames: to make
+ * its files can take longer than all else that a job needs before it begins.
  */
 #ifndef IOCOM_SHIM_SPARE_H
 #define IOCOM_SHIM_SPARE_H
@@ -16,6 +19,7 @@ struct spare {
 	struct cgroup_mounts mounts;
 	int table; /* the open mount table; it reports changes since the table was read */
 	bool read;
+	const char *jobs_dir; /* borrowed from argv; NULL: no record is made */
 };
 
 /*

@@ -7,15 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/shim/order.h"
 #include "agent/shim/tty.h"
 
-#define PIPE_BYTES    (1 << 20)
+#define PIPE_BYTES    (1 << 20) /* order.h knows this number */
 #define CREDIT_BATCH  (FRAME_WINDOW / 4)
 #define MOVES_AT_ONCE 16  /* then the other descriptors get their turn */
 #define END_FIRST_MS  200 /* before we repeat a terminal's end of input */
 #define END_MOST_MS   5000
 #define END_TIMES     8 /* repeats for a job that reads keys; then we take it to want no end */
-#define SPILL_MAX     (2 * FRAME_WINDOW + 2 * PIPE_BYTES) /* windows and pipes of both outputs */
 
 void streams_init(struct streams *streams, const int fd[FRAME_STREAMS])
 {
@@ -541,9 +541,19 @@ static void spill_kept(struct spool *spool, int dir, int stream, const struct re
 	}
 }
 
-void streams_spill(struct streams *streams)
+/* Reads on where the spool is full, or the bytes that are lost could not be counted. */
+static void spill_rest(struct streams *streams, int stream)
 {
-	const struct spool_size size = {.head = SPILL_MAX};
+	ssize_t got = 1;
+
+	for (uint64_t n = 0; streams->fd[stream] >= 0 && got > 0 && n < PIPE_BYTES;
+	     n += (size_t)got)
+		got = streams_read_output(streams, stream);
+}
+
+void streams_spill(struct streams *streams, uint64_t max)
+{
+	const struct spool_size size = {.head = max < SHIM_SPILL_MAX ? max : SHIM_SPILL_MAX};
 	uint64_t base[FRAME_STREAMS] = {0, streams->kept[1].start, streams->kept[2].start};
 	struct spool spool;
 
@@ -556,7 +566,5 @@ void streams_spill(struct streams *streams)
 	/* From here on the streams work as for a detached job. */
 	streams->spool = spool;
 	for (int i = 1; i < FRAME_STREAMS; i++)
-		while (streams->fd[i] >= 0 && streams_read_output(streams, i) > 0 &&
-		       streams->spool.left)
-			;
+		spill_rest(streams, i);
 }

@@ -99,7 +99,10 @@ uint64_t streams_end_due(const struct streams *streams);
 void streams_end_again(struct streams *streams, uint64_t now_ms);
 /* Returns the master of the job's terminal; -1: none. */
 int streams_tty(const struct streams *streams);
-/* Writes what the client did not take, also what is in the pipes, to a spool in `record`. */
-void streams_spill(struct streams *streams);
+/*
+ * Writes what the client did not take, also what is in the pipes, to a spool in `record`: at most
+ * MAX bytes. What is more is counted as lost.
+ */
+void streams_spill(struct streams *streams, uint64_t max);
 
 #endif
