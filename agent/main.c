@@ -3,15 +3,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/base/notify.h"
+#include "balancer/settings/settings_trust.h"
 
 static int settings(int argc, char **argv, struct settings *set)
 {
+	struct config_program program = settings_program;
 	struct iocom_err err = {0};
-	int rc = config_load(&settings_program, argc, argv, set, &err);
 	char *help;
+	int rc;
+
+	/* Another user's agent could not begin: nothing is gained by checking. */
+	if (!geteuid())
+		program.check = settings_trust_file;
+	rc = config_load(&program, argc, argv, set, &err);
 
 	if (rc == CONFIG_E_HELP) {
 		help = config_help(&settings_program);
@@ -25,6 +33,8 @@ static int settings(int argc, char **argv, struct settings *set)
 	}
 	if (!rc)
 		rc = settings_complete(set, &err);
+	if (!rc && !geteuid())
+		rc = settings_trust(set, &err);
 	if (rc)
 		fprintf(stderr, "iocomd: %s\n", err.text);
 	return rc == CONFIG_E_USAGE ? 2 : rc ? 1 : 0;

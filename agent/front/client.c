@@ -65,6 +65,7 @@ void client_free(struct client *c)
 {
 	free(c->in);
 	free(c->out);
+	free(c->spec);
 	free(c);
 }
 
@@ -81,7 +82,8 @@ bool client_may_ask(struct client *c)
 {
 	const struct base *base = c->clients->config.base;
 
-	return request_limit_take(&c->clients->rates, c->who.uid, base->set->user_requests_per_s,
+	return !loop_share_spent(base->shares, c->who.uid) &&
+	       request_limit_take(&c->clients->rates, c->who.uid, base->set->user_requests_per_s,
 				  loop_boot_ns(base->loop));
 }
 
@@ -93,17 +95,27 @@ void client_charge(struct client *c, uint64_t cost_ns)
 			     cost_ns, loop_boot_ns(base->loop));
 }
 
+uid_t client_enter(const struct client *c)
+{
+	return loop_share_enter(c->clients->config.base->shares, c->who.uid);
+}
+
+void client_leave(const struct base *base, uid_t before)
+{
+	loop_share_leave(base->shares, before);
+}
+
 /* --- output ------------------------------------------------------------------------- */
 
 void client_events(struct client *c)
 {
 	bool pending = c->out_end > c->out_start;
-	uint32_t wanted = c->half ? 0 : EPOLLRDHUP;
+	uint32_t wanted = c->half || c->parked ? 0 : EPOLLRDHUP;
 
 	/* A half-closed client's end of file waits until all answers have left. */
-	if (!c->busy && !(c->half && pending))
+	if (!c->busy && !c->parked && !(c->half && pending))
 		wanted |= EPOLLIN;
-	if (pending)
+	if (pending && !c->parked)
 		wanted |= EPOLLOUT;
 	loop_change(c->clients->config.base->loop, &c->entry, wanted);
 }
@@ -143,7 +155,7 @@ bool client_may_hold(const struct client *c, size_t more)
 
 	for (const struct client *o = c->clients->first; o && c->who.uid; o = o->next)
 		if (!o->dead && o->who.uid == c->who.uid)
-			held += o->in_room + o->out_room;
+			held += o->in_room + o->out_room + o->spec_length;
 	return !c->who.uid || held <= CLIENT_BYTES_OF_ONE;
 }
 
@@ -229,14 +241,22 @@ void client_streams(struct client *c)
 
 bool client_offer(struct client *c, const char *text, size_t n, size_t backlog)
 {
-	if (c->dead || c->out_end - c->out_start + n + FRAME_HEADER > backlog)
-		return false;
-	out_compact(c);
-	return put_frame(c, FRAME_JSON, text, n) == 0;
+	const struct base *base = c->clients->config.base;
+	uid_t before = client_enter(c);
+	bool put = !c->dead && c->out_end - c->out_start + n + FRAME_HEADER <= backlog;
+
+	if (put) {
+		out_compact(c);
+		put = put_frame(c, FRAME_JSON, text, n) == 0;
+	}
+	client_leave(base, before);
+	return put;
 }
 
 void client_json(struct client *c, json_t *document)
 {
+	const struct base *base = c->clients->config.base;
+	uid_t before = client_enter(c);
 	/* Numbers are exact: `explain` on a saved view must decide on the same numbers. */
 	char *text = json_text_dump(document, NULL);
 
@@ -244,6 +264,7 @@ void client_json(struct client *c, json_t *document)
 	c->busy = false;
 	client_send_frame(c, text ? FRAME_JSON : FRAME_ERROR, text ? text : "out of memory");
 	free(text);
+	client_leave(base, before);
 }
 
 void client_error(struct client *c, const char *fmt, ...)

@@ -3,6 +3,8 @@
 #ifndef IOCOM_CLIENT_H
 #define IOCOM_CLIENT_H
 
+#include "agent/base/acceptor.h"
+#include "agent/base/loop_share.h"
 #include "agent/front/clients.h"
 #include "user/clock.h"
 #include "user/frame.h"
@@ -25,11 +27,14 @@ struct client {
 	uint32_t in_length;
 	uint8_t *out;
 	size_t out_room, out_start, out_end;
+	void *spec; /* of the job that the request submits; NULL: it came without */
+	uint32_t spec_length;
 	bool busy;    /* a request waits for its answer */
 	bool half;    /* the client sends no more, but still reads */
 	bool started; /* the first frame has come */
 	bool dead;
 	bool streams; /* gets lines until the client closes */
+	bool parked;  /* its user used up its part of the loop's time: nothing is read */
 	bool watches; /* gets a line now and then, may be idle */
 };
 
@@ -38,11 +43,11 @@ struct clients {
 	struct clients_watch *watches;
 	int fd;
 	char path[SETTINGS_PATH_MAX + 16];
-	struct loop_fd entry;
-	struct loop_timer sweep, reap;
+	struct acceptor acceptor;
+	struct loop_timer sweep, reap, unpark;
 	struct client *first;
 	size_t count;
-	uint64_t crowded_ns, heavy_ns; /* when each was logged last */
+	uint64_t crowded_ns, heavy_ns, scarce_ns; /* when each was logged last */
 	struct request_limit rates;
 };
 

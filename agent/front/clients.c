@@ -11,6 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/base/places.h"
+#include "agent/guest/guest.h"
+#include "balancer/view/json_text.h"
 #include "iocom/array.h"
 #include "user/pack.h"
 
@@ -49,6 +52,26 @@ static void garbage(struct client *c, const char *why)
 	client_drop(c);
 }
 
+/* The guest has C's connection, or RC says that no job began on it. */
+static void start_ended(struct client *c, int rc, const struct iocom_err *err)
+{
+	const struct base *base = c->clients->config.base;
+
+	if (rc == 0) {
+		base->counters->streams_accepted++;
+		c->fd = -1;
+		client_drop(c);
+		return;
+	}
+	base->counters->streams_refused++;
+	log_provoked(base->log, LOG_L_WARNING, "refused a local job of uid %u: %s",
+		     (unsigned)c->who.uid, err->text);
+	if (loop_add(base->loop, &c->entry, EPOLLIN | EPOLLRDHUP))
+		client_drop(c);
+	else
+		client_error(c, "%s", err->text);
+}
+
 /* Starts a job of this machine: this connection becomes its stream. */
 static void start_job(struct client *c, uint8_t type)
 {
@@ -63,19 +86,74 @@ static void start_job(struct client *c, uint8_t type)
 		rc = config->start(config->stream_arg, c->fd, c->in, c->in_length, &c->who, &err);
 	else
 		rc = config->attach(config->stream_arg, c->fd, c->in, c->in_length, &c->who, &err);
-	if (rc == 0) {
-		base->counters->streams_accepted++;
-		c->fd = -1;
-		client_drop(c);
-		return;
+	start_ended(c, rc, &err);
+}
+
+int client_keep_spec(struct client *c, const void *spec, uint32_t length)
+{
+	free(c->spec);
+	c->spec = NULL;
+	c->spec_length = 0;
+	if (!length)
+		return 0;
+	c->spec = client_may_hold(c, length) ? malloc(length) : NULL;
+	if (!c->spec)
+		return -ENOMEM;
+	memcpy(c->spec, spec, length);
+	c->spec_length = length;
+	return 0;
+}
+
+bool client_has_spec(const struct client *c)
+{
+	return c->spec && !c->dead;
+}
+
+/* Makes the frame that the job's stream begins with: ANSWER.  Returns NULL: out of memory. */
+static uint8_t *begin_lead(json_t *answer, size_t *length)
+{
+	char *text = json_object_set_new(answer, "begun", json_true())
+			     ? NULL
+			     : json_text_dump(answer, NULL);
+	size_t n = text ? strlen(text) : 0;
+	uint8_t *lead = text ? malloc(FRAME_HEADER + n) : NULL;
+
+	if (lead) {
+		frame_header(lead, FRAME_JSON, (uint32_t)n);
+		memcpy(lead + FRAME_HEADER, text, n);
 	}
-	base->counters->streams_refused++;
-	log_provoked(base->log, LOG_L_WARNING, "refused a local job of uid %u: %s",
-		     (unsigned)c->who.uid, err.text);
-	if (loop_add(base->loop, &c->entry, EPOLLIN | EPOLLRDHUP))
-		client_drop(c);
-	else
-		client_error(c, "%s", err.text);
+	free(text);
+	*length = FRAME_HEADER + n;
+	return lead;
+}
+
+void client_begin(struct client *c, json_t *answer)
+{
+	const struct clients_config *config = &c->clients->config;
+	struct guest_placed placed = {
+		.job = json_string_value(json_object_get(answer, "job")),
+		.node = json_string_value(json_object_get(answer, "node")),
+		.nonce = json_string_value(json_object_get(answer, "nonce")),
+		.spec = c->spec,
+		.length = c->spec_length,
+	};
+	struct iocom_err err = {0};
+	uint8_t *lead = begin_lead(answer, &placed.lead_length);
+	int rc = 0;
+
+	loop_remove(config->base->loop, &c->entry);
+	placed.lead = lead;
+	if (!lead)
+		rc = iocom_err_set(&err, -ENOMEM, "out of memory");
+	else if (client_has_output(c))
+		rc = iocom_err_set(&err, -EAGAIN,
+				   "the job does not begin: its client has earlier answers to read "
+				   "first");
+	if (!rc)
+		rc = config->begin(config->stream_arg, c->fd, &placed, &c->who, &err);
+	free(lead);
+	json_decref(answer);
+	start_ended(c, rc, &err);
 }
 
 static bool in_time(struct client *c)
@@ -96,14 +174,18 @@ static void clients_obey(struct client *c, uint8_t type)
 {
 	const struct clients_config *config = &c->clients->config;
 	msgpack_unpacked map;
+	int rc;
 
 	if ((type == FRAME_START || type == FRAME_ATTACH) && !c->started) {
 		start_job(c, type);
 		return;
 	}
 	c->started = true;
-	if (type != FRAME_REQUEST || unpack_map(&map, c->in, c->in_length)) {
-		garbage(c, "the agent expects a request: a MessagePack map with \"op\"");
+	rc = type != FRAME_REQUEST ? -EBADMSG : unpack_map(&map, c->in, c->in_length);
+	if (rc) {
+		garbage(c, rc == -E2BIG
+				   ? "the request has too many values"
+				   : "the agent expects a request: a MessagePack map with \"op\"");
 		return;
 	}
 	c->busy = true;
@@ -204,15 +286,71 @@ static int clients_take_payload(struct client *c)
 	return clients_take(c, c->in + c->in_have, want, &c->in_have);
 }
 
+/* --- users that take too much of the loop's time --------------------------------------- */
+
+/* Reads nothing more of C until its user may have some of the loop's time again. */
+static void clients_park(struct client *c)
+{
+	struct clients *clients = c->clients;
+	const struct base *base = clients->config.base;
+	uint64_t wait_ns = loop_share_wait_ns(base->shares, c->who.uid);
+
+	c->parked = true;
+	base->counters->requests_delayed++;
+	client_events(c);
+	if (!clients->unpark.active || clients->unpark.due_ns > loop_boot_ns(base->loop) + wait_ns)
+		loop_start(base->loop, &clients->unpark, wait_ns);
+}
+
+static void clients_unpark(void *arg)
+{
+	struct clients *clients = arg;
+	const struct base *base = clients->config.base;
+	uint64_t least_ns = UINT64_MAX;
+
+	for (struct client *c = clients->first; c; c = c->next) {
+		uint64_t wait_ns;
+		uid_t before;
+
+		if (c->dead || !c->parked)
+			continue;
+		before = client_enter(c);
+		wait_ns = loop_share_wait_ns(base->shares, c->who.uid);
+		if (!wait_ns) {
+			c->parked = false;
+			c->active_ns = loop_boot_ns(base->loop);
+			client_events(c);
+		} else if (wait_ns < least_ns) {
+			least_ns = wait_ns;
+		}
+		client_leave(base, before);
+	}
+	if (least_ns != UINT64_MAX)
+		loop_start(base->loop, &clients->unpark, least_ns);
+}
+
+static void clients_serve(struct client *c, uint32_t what);
+
+/* All that is done here for a user is charged, from the first byte on. */
 static void clients_ready(void *arg, uint32_t what)
 {
 	struct client *c = arg;
+	const struct base *base = c->clients->config.base;
+	uid_t before = client_enter(c);
+
+	if (what & (EPOLLERR | EPOLLHUP))
+		client_drop(c);
+	else if (loop_share_spent(base->shares, c->who.uid))
+		clients_park(c);
+	else
+		clients_serve(c, what);
+	client_leave(base, before);
+}
+
+static void clients_serve(struct client *c, uint32_t what)
+{
 	int rc = 1;
 
-	if (what & (EPOLLERR | EPOLLHUP)) {
-		client_drop(c);
-		return;
-	}
 	if (what & EPOLLOUT)
 		client_flush(c);
 	/* A half-closed client still reads the answer it waits for. */
@@ -245,14 +383,21 @@ static void clients_ready(void *arg, uint32_t what)
 
 /* --- the listener ----------------------------------------------------------------- */
 
-/* One user cannot take all connections, and all users together leave some for root. */
-static bool clients_has_room(const struct clients *clients, uid_t uid)
+static int clients_room(const struct clients *clients, uid_t uid, struct iocom_err *err)
 {
+	static const struct places places = {
+		.what = "connections to the agent",
+		.limit = "clients",
+		.one = "clients",
+		.max = CLIENTS_MAX,
+		.of_root = CLIENTS_OF_ROOT,
+		.of_one = CLIENTS_OF_ONE,
+	};
 	size_t own = 0;
 
 	for (const struct client *c = clients->first; c; c = c->next)
 		own += !c->dead && c->who.uid == uid;
-	return uid == 0 || (own < CLIENTS_OF_ONE && clients->count < CLIENTS_MAX - CLIENTS_OF_ROOT);
+	return places_ask(&places, uid, clients->count, own, clients->config.base->counters, err);
 }
 
 static void log_crowded(struct clients *clients, uid_t uid)
@@ -287,34 +432,42 @@ struct client *clients_adopt(struct clients *clients, int fd, const struct ucred
 	return c;
 }
 
-static void clients_accept_one(struct clients *clients, int fd)
+static void refuse_connection(int fd, const char *why)
 {
+	frame_write(fd, FRAME_ERROR, why, (uint32_t)strlen(why));
+	close(fd);
+}
+
+static void clients_came(void *arg, int fd, const struct sockaddr *from, socklen_t length)
+{
+	struct clients *clients = arg;
+	const struct base *base = clients->config.base;
 	struct ucred who = {.uid = (uid_t)-1};
 	socklen_t n = sizeof(who);
+	struct iocom_err err = {0};
+	int rc = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n);
+	uid_t before = loop_share_enter(base->shares, who.uid);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) || clients->count >= CLIENTS_MAX ||
-	    !clients_has_room(clients, who.uid)) {
-		clients->config.base->counters->clients_refused++;
+	(void)from;
+	(void)length;
+	if (rc || clients_room(clients, who.uid, &err)) {
+		base->counters->clients_refused++;
 		log_crowded(clients, who.uid);
-		frame_write(fd, FRAME_ERROR, "the agent has too many connections; try again", 45);
-		close(fd);
+		refuse_connection(fd, rc ? "the kernel does not tell who connects" : err.text);
+	} else if (who.uid != 0 && descriptors_scarce(fd)) {
+		base->counters->descriptors_refused++;
+		if (clients_is_time(clients, &clients->scarce_ns))
+			log_write(base->log, LOG_L_WARNING,
+				  "no connection for uid %u: the last %d descriptors are for root "
+				  "and the agent; raise its limit of open files",
+				  (unsigned)who.uid, DESCRIPTORS_RESERVED);
+		refuse_connection(fd, "the agent has no descriptor left for you; try again");
 	} else if (!clients_adopt(clients, fd, &who)) {
 		close(fd);
 	}
-}
-
-static void clients_accept_ready(void *arg, uint32_t what)
-{
-	struct clients *clients = arg;
-
-	(void)what;
-	for (int i = 0; i < 16; i++) {
-		int fd = accept4(clients->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (fd < 0)
-			return; /* none waits, or accept failed: the next round tries again */
-		clients_accept_one(clients, fd);
-	}
+	if (loop_share_spent(base->shares, who.uid))
+		acceptor_rest(&clients->acceptor);
+	loop_share_leave(base->shares, before);
 }
 
 static void sweep(void *arg)
@@ -326,7 +479,8 @@ static void sweep(void *arg)
 		uint64_t quiet = now - c->active_ns;
 		bool stuck = c->out_end > c->out_start || c->header_have;
 
-		if (c->dead || c->streams || (c->busy && !stuck) || (c->watches && !stuck))
+		if (c->dead || c->streams || c->parked || (c->busy && !stuck) ||
+		    (c->watches && !stuck))
 			continue;
 		if (quiet < (stuck ? CLIENT_STUCK_NS : IDLE_NS))
 			continue;
@@ -368,11 +522,11 @@ int clients_new(struct clients **out, const struct clients_config *config, struc
 	snprintf(clients->path, sizeof(clients->path), "%s/iocom.sock", base->set->run_dir);
 	clients->sweep = (struct loop_timer){.fire = sweep, .arg = clients};
 	clients->reap = (struct loop_timer){.fire = clients_reap, .arg = clients};
+	clients->unpark = (struct loop_timer){.fire = clients_unpark, .arg = clients};
 	rc = clients_listen_at(clients, err);
 	if (!rc) {
-		clients->entry = (struct loop_fd){
-			.fd = clients->fd, .ready = clients_accept_ready, .arg = clients};
-		rc = loop_add(base->loop, &clients->entry, EPOLLIN);
+		clients->acceptor = (struct acceptor){.came = clients_came, .arg = clients};
+		rc = acceptor_start(&clients->acceptor, base, clients->fd);
 	}
 	if (rc) {
 		clients_free(clients);
@@ -397,8 +551,9 @@ void clients_free(struct clients *clients)
 		client_drop(c);
 	loop_cancel(clients->config.base->loop, &clients->sweep);
 	loop_cancel(clients->config.base->loop, &clients->reap);
+	loop_cancel(clients->config.base->loop, &clients->unpark);
 	clients_reap(clients);
-	loop_remove(clients->config.base->loop, &clients->entry);
+	acceptor_stop(&clients->acceptor);
 	if (clients->fd >= 0) {
 		close(clients->fd);
 		unlink(clients->path);

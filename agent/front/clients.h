@@ -14,7 +14,7 @@
 #include "agent/base/base.h"
 
 #define CLIENTS_MAX	    512
-#define CLIENTS_OF_ONE	    256 /* per user; root may have them all */
+#define CLIENTS_OF_ONE	    240 /* per user; root may have them all */
 #define CLIENTS_OF_ROOT	    16	/* reserved for root */
 #define CLIENT_REQUEST_MAX  (1u << 20)
 #define CLIENT_OUTPUT_MAX   (16u << 20)
@@ -22,6 +22,7 @@
 
 struct clients;
 struct client;
+struct guest_placed;
 
 struct clients_config {
 	const struct base *base;
@@ -30,6 +31,9 @@ struct clients_config {
 	void *request_arg;
 	/* Get FRAME_START and FRAME_ATTACH of a job of this machine.  Returns 0: FD is taken. */
 	int (*start)(void *arg, int fd, const void *payload, uint32_t length,
+		     const struct ucred *local, struct iocom_err *err);
+	/* The same for a job whose spec came with its submission (client_begin). */
+	int (*begin)(void *arg, int fd, const struct guest_placed *placed,
 		     const struct ucred *local, struct iocom_err *err);
 	int (*attach)(void *arg, int fd, const void *payload, uint32_t length,
 		      const struct ucred *local, struct iocom_err *err);
@@ -69,6 +73,12 @@ bool client_has_output(const struct client *client);
  */
 bool client_may_ask(struct client *client);
 void client_charge(struct client *client, uint64_t cost_ns);
+/*
+ * What is done for the user of CLIENT between these two is charged to its part of the loop's time;
+ * client_leave gets what client_enter returned, and the client may be gone by then: loop_share.h.
+ */
+uid_t client_enter(const struct client *client);
+void client_leave(const struct base *base, uid_t before);
 /* Logs that the client asked to do WHAT to another user's JOB. */
 void client_log_foreign(const struct client *client, const char *what, const char *job);
 
@@ -80,6 +90,15 @@ const struct ucred *client_who(const struct client *client);
 void client_json(struct client *client, json_t *document); /* takes DOCUMENT; NULL: out of memory */
 __attribute__((format(printf, 2, 3))) void client_error(struct client *client, const char *fmt,
 							...);
+/*
+ * client_keep_spec copies the spec of a job until its place is known; LENGTH 0: it has none.
+ * Returns 0 or -ENOMEM.
+ * client_begin starts the job, which ANSWER (taken) places at this node: CLIENT's connection
+ * becomes its stream, which begins with the answer.  client_has_spec: there is one to start with.
+ */
+int client_keep_spec(struct client *client, const void *spec, uint32_t length);
+bool client_has_spec(const struct client *client);
+void client_begin(struct client *client, json_t *answer);
 /*
  * The client gets a stream from now on: it may be idle, and what does not fit is lost, but the
  * client is not dropped for it.

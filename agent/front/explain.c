@@ -67,7 +67,7 @@ static void explain_answer(struct front *front, struct client *c, struct found *
 	out = json_pack("{s:s,s:O}", "job", f->name, "record", f->record);
 	if (place)
 		json_object_set_new(out, "place", place);
-	client_json(c, out);
+	told_answer(front, c, out);
 }
 
 void explain_request(struct front *front, struct client *c, const msgpack_object *request)

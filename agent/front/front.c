@@ -39,6 +39,7 @@ static void front_closed(void *arg, struct client *client)
 	home_forget(front->home, client);
 	recorders_forget(front, client);
 	waits_forget(front, client);
+	told_forget(front, client);
 	kill_forget(front, client);
 	top_forget(front, client);
 }
@@ -57,6 +58,7 @@ int front_start(struct front *front, struct iocom_err *err)
 		.request = requests_handle,
 		.request_arg = front,
 		.start = guest_start,
+		.begin = guest_start_placed,
 		.attach = guest_attach,
 		.stream_arg = front->guest,
 	};
@@ -67,6 +69,7 @@ int front_start(struct front *front, struct iocom_err *err)
 	front->clients_watch =
 		(struct clients_watch){.closed = front_closed, .half = front_half, .arg = front};
 	clients_watch(front->clients, &front->clients_watch);
+	front->ended = (struct journal_wait){.done = waits_committed, .arg = front};
 	front->pulse_watch =
 		(struct pulse_watch){.sampled = front_sampled, .told = front_told, .arg = front};
 	pulse_watch(front->pulse, &front->pulse_watch);
@@ -83,6 +86,7 @@ int front_start(struct front *front, struct iocom_err *err)
 void front_stop(struct front *front)
 {
 	recorders_stop(front);
+	journal_forget(front->journal, &front->ended);
 	clients_free(front->clients);
 	front->clients = NULL;
 }

@@ -21,7 +21,9 @@ struct accounts;
 struct profile_store;
 struct recorders;
 struct streams;
+struct told;
 struct top_watch;
+struct user_limits;
 struct wait;
 
 /* All members are borrowed, except those that front/ itself keeps. */
@@ -34,13 +36,16 @@ struct front {
 	struct journal *journal;
 	struct profile_store *profiles;
 	struct accounts *accounts;
-	struct streams *streams;    /* NULL: this agent serves its own machine only */
-	const char *unified;	    /* the cgroup2 mount, or "" */
-	struct sample_names *names; /* names of cgroups; NULL: none */
+	struct streams *streams;	       /* NULL: this agent serves its own machine only */
+	const char *unified;		       /* the cgroup2 mount, or "" */
+	struct sample_names *names;	       /* names of cgroups; NULL: none */
+	const struct user_limits *user_limits; /* NULL: none are set */
 
 	struct clients *clients;
 	struct top_watch *tops;	     /* clients of `iocom top` */
 	struct wait *waits;	     /* clients of `iocom wait` */
+	struct journal_wait ended;   /* an end that a transaction may still undo */
+	struct told *told;	     /* answers that wait for the disk */
 	struct kill *kills;	     /* signals under way */
 	struct recorders *recorders; /* NULL: nobody records */
 	struct journal_rows rows;    /* counts as of rows_ns (CLOCK_BOOTTIME); limits.c */
@@ -66,8 +71,8 @@ void front_chores(struct front *front);
 typedef void front_request(struct front *front, struct client *client,
 			   const msgpack_object *request);
 front_request attach_request, explain_request, jobs_request, kill_request, nodes_request,
-	profiles_request, record_request, status_request, submit_request, top_request,
-	tunnel_request, wait_request;
+	profiles_request, record_request, report_request, status_request, submit_request,
+	top_request, tunnel_request, wait_request;
 
 /* --- top_request.c --- */
 
@@ -78,10 +83,24 @@ void top_forget(struct front *front, const struct client *client);
 
 void kill_forget(struct front *front, const struct client *client);
 
+/* --- told.c --- */
+
+/*
+ * Sends ANSWER, which it takes, as client_json does, but not before the disk has all that the
+ * journal has by now.  If the disk fails, the client gets an error.
+ */
+void told_answer(struct front *front, struct client *client, json_t *answer);
+void told_forget(struct front *front, const struct client *client);
+
 /* --- waits.c --- */
 
-/* Tells the clients that wait for JOB, whose end the journal has; NULL: for any job. */
+/*
+ * Tells the clients that wait for JOB, whose end the journal has; NULL: for any job.  Within a
+ * transaction they are told after it, if it does not fail.
+ */
 void waits_ended(struct front *front, const char *job);
+/* `done` of front->ended. */
+void waits_committed(void *front, int rc);
 /* Tells clients of lost jobs that nobody has run again in time. */
 void waits_chores(struct front *front);
 void waits_forget(struct front *front, const struct client *client);

@@ -2,12 +2,13 @@
 /* See job_json.h. */
 #include "agent/front/job_json.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "agent/base/accounts.h"
 #include "user/utf8.h"
 
-static const char *user_name(struct job_json *l, uid_t uid)
+const char *job_json_user(struct job_json *l, uid_t uid)
 {
 	if (l->last_user[0] && l->last_uid == uid)
 		return l->last_user;
@@ -16,13 +17,24 @@ static const char *user_name(struct job_json *l, uid_t uid)
 	return l->last_user;
 }
 
-/* A user's bytes need not be UTF-8, but JSON must be. */
-static json_t *printable(const char *text)
+json_t *job_json_text(const char *text)
 {
 	char clean[1024];
 
 	utf8_copy(clean, sizeof(clean), text ? text : "", text ? strlen(text) : 0);
 	return json_string(clean);
+}
+
+json_t *job_json_ms(double ms)
+{
+	return ms > 0 && isfinite(ms) ? json_real(ms) : json_null();
+}
+
+const char *job_json_basis(int basis)
+{
+	static const char *const names[] = {"nothing", "options", "profile", "both"};
+
+	return names[basis & (JOURNAL_BASIS_TOLD | JOURNAL_BASIS_LEARNED)];
 }
 
 json_t *job_json(struct job_json *l, const struct journal_job *j)
@@ -31,12 +43,16 @@ json_t *job_json(struct job_json *l, const struct journal_job *j)
 	/* The shim does not answer (launch.h): the job may be running or lost. */
 	const char *state = guest_is_late(l->front->guest, j->job) ? "late" : j->state;
 
-	return json_pack("{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o}", "job",
-			 j->job, "state", state, "class", printable(j->class_name), "command",
-			 printable(j->command), "user", user_name(l, j->uid), "uid", (int)j->uid,
-			 "home", home ? home : "", "node", j->node ? j->node : "", "policy",
-			 j->policy ? j->policy : "", "submit_ns", (json_int_t)j->submit_ns,
-			 "start_ns", (json_int_t)j->start_ns, "end_ns", (json_int_t)j->end_ns,
-			 "exit_kind", j->exit_kind, "exit_value", j->exit_value, "pid", (int)j->pid,
-			 "text", printable(j->text));
+	return json_pack(
+		"{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o,s:o,s:o,"
+		"s:o,s:s,s:b}",
+		"job", j->job, "state", state, "class", job_json_text(j->class_name), "command",
+		job_json_text(j->command), "user", job_json_user(l, j->uid), "uid", (int)j->uid,
+		"home", home ? home : "", "node", j->node ? j->node : "", "policy",
+		j->policy ? j->policy : "", "submit_ns", (json_int_t)j->submit_ns, "start_ns",
+		(json_int_t)j->start_ns, "end_ns", (json_int_t)j->end_ns, "exit_kind", j->exit_kind,
+		"exit_value", j->exit_value, "pid", (int)j->pid, "text", job_json_text(j->text),
+		"expected_ms", job_json_ms(j->expectation.there_ms), "expected_home_ms",
+		job_json_ms(j->expectation.home_ms), "took_ms", job_json_ms(j->wall_ms), "basis",
+		job_json_basis(j->expectation.basis), "balanced", j->expectation.balanced);
 }

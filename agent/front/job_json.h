@@ -14,6 +14,14 @@ struct job_json {
 	char last_user[64];
 };
 
+/* The name of user UID, or the number; LIST keeps it until the next call. */
+const char *job_json_user(struct job_json *list, uid_t uid);
+/* TEXT, whose bytes need not be UTF-8, cut at 1 KiB; NULL is "". */
+json_t *job_json_text(const char *text);
+/* null: MS, or a factor, is not known. */
+json_t *job_json_ms(double ms);
+/* What an expectation was made from, in a word. */
+const char *job_json_basis(int basis);
 /* Makes a new object; NULL: out of memory. */
 json_t *job_json(struct job_json *list, const struct journal_job *job);
 

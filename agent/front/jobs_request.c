@@ -33,5 +33,5 @@ void jobs_request(struct front *front, struct client *c, const msgpack_object *r
 		client_error(c, "cannot read the job journal in %s", front->base->set->state_dir);
 		return;
 	}
-	client_json(c, json_pack("{s:o}", "jobs", l.jobs));
+	told_answer(front, c, json_pack("{s:o}", "jobs", l.jobs));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/loop_share.h"
 #include "agent/front/front.h"
 #include "user/pack.h"
 
@@ -65,6 +66,7 @@ static bool ran_here(const struct front *front, const char *job, uid_t uid)
 static void kill_tell(struct kill *k, int rc, const char *why)
 {
 	const struct front *front = k->front;
+	uid_t before = loop_share_enter(front->base->shares, k->uid);
 	struct iocom_err err = {0};
 
 	iocom_err_set(&err, rc, "%s", why);
@@ -83,6 +85,7 @@ static void kill_tell(struct kill *k, int rc, const char *why)
 	else if (k->client)
 		client_json(k->client, json_pack("{s:b}", "signalled", 1));
 	kill_free(k);
+	loop_share_leave(front->base->shares, before);
 }
 
 static void kill_answered(void *arg, int rc, const struct peer_answer *answer, const char *why)

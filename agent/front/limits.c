@@ -2,8 +2,12 @@
 /* See limits.h; tests/unit/test_limits.sh checks that none is missing. */
 #include "agent/front/limits.h"
 
+#include "agent/base/acceptor.h"
 #include "agent/base/accounts.h"
+#include "agent/base/loop_share.h"
+#include "agent/cluster/address_budget.h"
 #include "agent/cluster/connection_limit.h"
+#include "agent/cluster/seal.h"
 #include "agent/cluster/stream.h"
 #include "agent/cluster/tunnel.h"
 #include "agent/front/front.h"
@@ -12,6 +16,7 @@
 #include "agent/guest/paths.h"
 #include "agent/guest/replays.h"
 #include "agent/guest/signals.h"
+#include "agent/guest/user_limits.h"
 #include "agent/jobs/leases.h"
 #include "user/clock.h"
 
@@ -34,17 +39,26 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 {
 	const struct journal_rows *rows = rows_of(front);
 	const struct peers *peers = front->peers;
+	const struct user_limits *limits = front->user_limits;
 	struct guest_counts guest;
 	struct home_counts home;
+	uint64_t descriptors, descriptors_max;
 	guest_count(front->guest, &guest);
+	descriptors_count(&descriptors, &descriptors_max);
 	home_count(front->home, &home);
 	const struct limit list[] = {
 		{"jobs", guest.jobs, JOBS_MAX, COUNTED(admissions_refused)},
 		{"jobs_of_a_user", LIMIT_UNKNOWN, front->base->set->user_jobs_max,
 		 COUNTED(jobs_refused_limit)},
+		{"tasks_of_a_user", LIMIT_UNKNOWN, limits ? limits->limits.tasks : 0,
+		 COUNTED(forks_refused)},
+		{"memory_mb_of_a_user", LIMIT_UNKNOWN,
+		 limits ? limits->limits.memory_bytes >> 20 : 0, COUNTED(jobs_oom)},
 		{"restartable_jobs", home.leases, LEASES_MAX, COUNTED(restartable_refused_full)},
 		{"charges", home.charges, VIEW_CHARGES_MAX, .counter = "charges_lost",
 		 .refused = home.charges_lost},
+		{"predictions", home.predictions, PREDICTIONS_MAX, .turns = true,
+		 COUNTED(predictions_replaced)},
 		{"nodes", peers->matrix.count, MATRIX_NODES_MAX, COUNTED(vectors_refused_full)},
 		{"nodes_dialled", bulletin_dialed(peers->bulletin), BULLETIN_DIALED_MAX,
 		 .counter = NULL},
@@ -55,11 +69,19 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		 COUNTED(guests_refused)},
 		{"control_guests", control_guests(peers->control), CONNECTION_LIMIT_MAX,
 		 COUNTED(guests_refused)},
+		{"addresses_charged",
+		 control_payers(peers->control) + bulletin_payers(peers->bulletin),
+		 2 * ADDRESS_BUDGETS_MAX, .turns = true, COUNTED(addresses_refused)},
+		{"questions_to_munged", seal_waiting(peers->seal), SEAL_QUESTIONS_MAX,
+		 COUNTED(seal_questions_refused)},
 		{"control_peers", control_peers(peers->control), CONTROL_PEERS_MAX, .turns = true,
 		 COUNTED(control_peers_full)},
 		{"clients", clients_count(front->clients), CLIENTS_MAX, COUNTED(clients_refused)},
 		{"requests_per_s_of_a_user", LIMIT_UNKNOWN, front->base->set->user_requests_per_s,
 		 COUNTED(requests_refused_rate)},
+		{"loop_ms_per_s_of_a_user", LIMIT_UNKNOWN, 1000 / LOOP_SHARE_PART,
+		 COUNTED(requests_delayed)},
+		{"descriptors", descriptors, descriptors_max, COUNTED(descriptors_refused)},
 		{"signals", guest.signals, SIGNALS_MAX, COUNTED(signals_refused)},
 		{"recorders", recorders_count(front), RECORDERS_MAX, COUNTED(recorders_refused)},
 		{"streams", streams_count(front->streams), STREAMS_MAX, COUNTED(streams_refused)},
@@ -76,6 +98,8 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"output_kept_bytes", guest.spool_bytes,
 		 (uint64_t)front->base->set->spool_total_mb << 20, .turns = true,
 		 COUNTED(outputs_removed)},
+		{"output_reserved_bytes", guest.spool_reserved,
+		 (uint64_t)front->base->set->spool_total_mb << 20, COUNTED(outputs_short)},
 		{"journal_submitted", rows->home, front->base->set->keep_jobs, .turns = true,
 		 COUNTED(journal_failures)},
 		{"journal_ran_here", rows->target, front->base->set->keep_jobs, .turns = true,

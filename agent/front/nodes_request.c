@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Request "nodes": the load matrix, limits and counters. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "balancer/view/vector_codec.h"
 #include "agent/front/front.h"
@@ -20,6 +21,25 @@ static json_t *cli_requests_node_json(const struct iocom_vector *v, uint64_t age
 	json_object_set_new(o, "alive", json_boolean(alive));
 	json_object_set_new(o, "age_ms", json_real((double)age_ns / 1e6));
 	return o;
+}
+
+/* Returns how right predictions were, by node and policy; NULL: no memory. */
+static json_t *nodes_request_predictions(const struct front *front)
+{
+	struct prediction *list = calloc(PREDICTIONS_MAX, sizeof(*list));
+	size_t n = list ? home_predictions(front->home, list) : 0;
+	json_t *array = list ? json_array() : NULL;
+
+	for (size_t i = 0; array && i < n; i++) {
+		const struct prediction *p = &list[i];
+
+		json_array_append_new(
+			array, json_pack("{s:s,s:s,s:I,s:f,s:f,s:f}", "node", p->node, "policy",
+					 p->policy, "jobs", (json_int_t)p->jobs, "ratio", p->ratio,
+					 "within_1_25", p->within_1_25, "within_2", p->within_2));
+	}
+	free(list);
+	return array;
 }
 
 void nodes_request(struct front *front, struct client *c, const msgpack_object *request)
@@ -47,10 +67,11 @@ void nodes_request(struct front *front, struct client *c, const msgpack_object *
 				      json_pack("{s:s,s:s,s:f}", "name", e->vector.name, "reason",
 						text, "age_ms", (double)age / 1e6));
 	}
-	client_json(c, json_pack("{s:i,s:s,s:I,s:I,s:o,s:o,s:o,s:o}", "version", 1, "node",
-				 front->base->set->name, "time_ns",
-				 (json_int_t)loop_real_ns(front->base->loop), "period_ms",
-				 (json_int_t)front->pulse->self.period_ms, "nodes", nodes,
-				 "dropped", dropped, "counters", counters_json(front), "bounds",
-				 limits_json(front)));
+	client_json(c,
+		    json_pack("{s:i,s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "version", 1, "node",
+			      front->base->set->name, "time_ns",
+			      (json_int_t)loop_real_ns(front->base->loop), "period_ms",
+			      (json_int_t)front->pulse->self.period_ms, "nodes", nodes, "dropped",
+			      dropped, "counters", counters_json(front), "bounds",
+			      limits_json(front), "predictions", nodes_request_predictions(front)));
 }

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Request "profile": what classes of jobs need, as measured; see balancer/profile.h. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/base/accounts.h"
 #include "agent/front/front.h"
+#include "agent/home/outcomes.h"
 #include "user/pack.h"
 #include "user/utf8.h"
 
 struct answer {
 	struct accounts *accounts;
+	struct profile_store *profiles;
 	json_t *list;
 	const char *class_name; /* "" = all */
 };
@@ -57,6 +60,43 @@ static json_t *shares_json(const struct behaviour *b)
 			 "disk", share[BEHAVIOUR_DISK]);
 }
 
+struct profiles_errors {
+	struct profile_error class_error;
+	json_t *out; /* of the class; it has a list of its nodes */
+};
+
+/* The class comes first, then its nodes. */
+static void profiles_add_error(void *arg, const char *node, const struct profile_error *error)
+{
+	struct profiles_errors *e = arg;
+
+	if (!*node) {
+		e->class_error = *error;
+		e->out = json_pack("{s:i,s:f,s:f,s:[]}", "jobs", (int)error->jobs, "ratio",
+				   exp(error->mean_log), "factor", outcomes_factor(error, NULL),
+				   "nodes");
+		return;
+	}
+	json_array_append_new(json_object_get(e->out, "nodes"),
+			      json_pack("{s:s,s:i,s:f,s:f}", "node", node, "jobs", (int)error->jobs,
+					"ratio", exp(error->mean_log), "factor",
+					outcomes_factor(&e->class_error, error)));
+}
+
+/* What predictions for the class were off by; null: no job was compared, or it cannot be read. */
+static json_t *profiles_corrections_json(const struct answer *answer, uid_t uid,
+					 const char *class_name)
+{
+	struct profiles_errors e = {.out = NULL};
+	struct iocom_err ignored;
+
+	if (profile_errors(answer->profiles, uid, class_name, profiles_add_error, &e, &ignored)) {
+		json_decref(e.out);
+		e.out = NULL;
+	}
+	return e.out ? e.out : json_null();
+}
+
 static void profiles_add(void *arg, uid_t uid, const char *class_name, const struct profile *p)
 {
 	struct answer *answer = arg;
@@ -71,12 +111,14 @@ static void profiles_add(void *arg, uid_t uid, const char *class_name, const str
 			 "joined_phases", (int)b->joined, "phases", phases_json(b));
 	json_array_append_new(
 		answer->list,
-		json_pack("{s:o,s:o,s:i,s:i,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o}", "class",
+		json_pack("{s:o,s:o,s:i,s:i,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "class",
 			  class_json(class_name), "user", user_json(answer->accounts, uid), "uid",
 			  (int)uid, "runs", (int)p->runs, "intensive", behaviour_class(b), "cpu_ms",
 			  p->cpu_ms, "com_ms", p->com_ms, "disk_ms", p->disk_ms, "memory_mb",
-			  p->memory_mb, "requests", p->requests, "request_kb", p->request_kb,
-			  "wall_ms", p->wall_ms, "last_run", last));
+			  p->memory_mb, "requests", profile_requests(p), "implicit_requests",
+			  p->fault_requests, "request_kb", profile_request_kb(p), "wall_ms",
+			  p->wall_ms, "last_run", last, "corrections",
+			  profiles_corrections_json(answer, uid, class_name)));
 }
 
 static void profiles_forget(struct front *front, struct client *c, const char *class_name)
@@ -96,7 +138,8 @@ void profiles_request(struct front *front, struct client *c, const msgpack_objec
 {
 	uid_t uid = client_who(c)->uid;
 	char class_name[PROFILE_CLASS_MAX] = "";
-	struct answer answer = {.accounts = front->accounts, .class_name = class_name};
+	struct answer answer = {
+		.accounts = front->accounts, .profiles = front->profiles, .class_name = class_name};
 	struct iocom_err err = {0};
 	bool forgets = false;
 

@@ -138,6 +138,7 @@ static void submitted(struct recorders *r, const struct home_decision *d, uint32
 		.reaccess = d->request->reaccess,
 		.requests = d->request->requests,
 		.memory_mb = d->request->memory_mb,
+		.implicit_share = d->request->implicit_share,
 		.faults_per_ms = d->request->faults_per_ms,
 		.initial_mb = d->request->initial_mb,
 		.time_ms = r->time_ms,
@@ -227,7 +228,7 @@ void recorders_decided(struct front *front, const struct home_decision *d)
 
 static struct recording_measured measured_of(const struct job_report *report)
 {
-	double wall = (double)report->wall_ms;
+	double wall = (double)report->wall_ms, faults = report->behaviour.fault_requests;
 
 	/* Only the two ends are known of a job whose shim died. */
 	if (wall == 0 && report->cpu_ms > 0 && report->end_ns > report->start_ns)
@@ -237,7 +238,8 @@ static struct recording_measured measured_of(const struct job_report *report)
 		.cpu_ms = report->cpu_ms,
 		.requests = report->requests,
 		.request_mb = report->requests * report->request_kb / 1e3,
-		.page_faults = report->faults_per_ms * report->cpu_ms,
+		.page_faults = faults > 0 ? faults : report->faults_per_ms * report->cpu_ms,
+		.page_fault_mb = report->behaviour.fault_kb / 1e3,
 		.memory_mb = report->memory_mb,
 		.io_per_ms = wall > 0 ? report->requests / wall : 0,
 	};

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/front/limits.h"
+#include "agent/guest/user_limits.h"
 #include "user/clock.h"
 #include "user/utf8.h"
 
@@ -54,6 +55,8 @@ json_t *counters_json(const struct front *front)
 	json_object_set_new(o, #name, json_integer((json_int_t)front->base->counters->name));
 	COUNTERS(X)
 #undef X
+	json_object_set_new(o, "tick_late_ms",
+			    json_integer((json_int_t)front->base->counters->tick_late_ms));
 	json_object_set_new(o, "charges_lost", json_integer((json_int_t)home.charges_lost));
 	json_object_set_new(o, "vectors_left_out", json_integer((json_int_t)home.vectors_left_out));
 	json_object_set_new(o, "log_lines_suppressed",
@@ -73,14 +76,15 @@ void status_request(struct front *front, struct client *c, const msgpack_object 
 	for (size_t i = 0; i < front->peers->matrix.count; i++)
 		others += matrix_at(&front->peers->matrix, i)->alive;
 	client_json(
-		c, json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:s,s:o,s:o,s:o,s:o}", "version", 1,
-			     "iocom", IOCOM_VERSION, "node", front->base->set->name, "pid",
-			     (int)getpid(), "uptime_s",
+		c, json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:s,s:o,s:o,s:o,s:o,s:o*}",
+			     "version", 1, "iocom", IOCOM_VERSION, "node", front->base->set->name,
+			     "pid", (int)getpid(), "uptime_s",
 			     (double)(loop_boot_ns(front->base->loop) - front->pulse->started_ns) /
 				     1e9,
 			     "networked", settings_networked(front->base->set), "others",
 			     (json_int_t)others, "degraded_columns",
 			     (json_int_t)front->pulse->ndegraded, "cgroup", front->unified, "drops",
 			     drops, "counters", counters_json(front), "bounds", limits_json(front),
-			     "settings", settings_json(front, client_who(c)->uid)));
+			     "settings", settings_json(front, client_who(c)->uid), "user_limits",
+			     front->user_limits ? user_limits_json(front->user_limits) : NULL));
 }

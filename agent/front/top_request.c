@@ -107,9 +107,8 @@ static bool is_stale(const struct front *front)
 	return loop_boot_ns(front->base->loop) - front->pulse->sampled_ns > FRESH_NS;
 }
 
-static void top_line(void *arg)
+static void top_write(struct top_watch *w)
 {
-	struct top_watch *w = arg;
 	struct front *front = w->front;
 	struct client *client = w->client;
 	const struct iocom_disk *before;
@@ -129,6 +128,16 @@ static void top_line(void *arg)
 		return;
 	client_json(client, top_json(front, &sample, before, nbefore, client_who(client)->uid));
 	client_charge(client, clock_cpu_ns() - before_ns);
+}
+
+static void top_line(void *arg)
+{
+	struct top_watch *w = arg;
+	const struct base *base = w->front->base;
+	uid_t before = client_enter(w->client);
+
+	top_write(w); /* this may free W */
+	client_leave(base, before);
 }
 
 /* --- the request ------------------------------------------------------------------- */

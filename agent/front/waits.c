@@ -11,7 +11,8 @@ struct wait {
 	struct wait *next;
 	struct client *client;
 	char job[SPEC_JOB_MAX];
-	bool lost; /* may still be run again: checked once a second */
+	bool lost;  /* may still be run again: checked once a second */
+	bool ended; /* the journal may have its end: checked when the transaction is over */
 };
 
 struct answer {
@@ -62,7 +63,7 @@ static bool waits_answered(struct front *front, struct client *c, char job[SPEC_
 		memcpy(job, answer.name, sizeof(answer.name));
 		return false;
 	}
-	client_json(c, json_pack("{s:o}", "job", answer.job));
+	told_answer(front, c, json_pack("{s:o}", "job", answer.job));
 	return true;
 }
 
@@ -92,33 +93,55 @@ void wait_request(struct front *front, struct client *c, const msgpack_object *r
 	front->waits = w;
 }
 
-/* Answers the clients that wait for JOB, or for any job (NULL); LOST: only for lost ones. */
-static void answer_waiting(struct front *front, const char *job, bool lost)
+enum waits_which { WAITS_LOST, WAITS_ENDED };
+
+/* Answers the clients whose jobs are marked as WHICH. */
+static void answer_waiting(struct front *front, enum waits_which which)
 {
 	struct wait *todo = front->waits, *w;
 
 	/* The list is empty meanwhile, because an answer may drop a client. */
 	front->waits = NULL;
 	while ((w = todo)) {
+		uid_t before = client_enter(w->client);
+		bool answered;
+
 		todo = w->next;
-		if ((!job || !strcmp(w->job, job)) && (!lost || w->lost) &&
-		    waits_answered(front, w->client, w->job, &w->lost, false)) {
+		answered = (which == WAITS_LOST ? w->lost : w->ended) &&
+			   waits_answered(front, w->client, w->job, &w->lost, false);
+		client_leave(front->base, before);
+		if (answered) {
 			free(w);
 			continue;
 		}
+		w->ended &= which == WAITS_LOST;
 		w->next = front->waits;
 		front->waits = w;
 	}
 }
 
+void waits_committed(void *front, int rc)
+{
+	(void)rc; /* the answers wait for the disk once more, and say what is wrong with it */
+	answer_waiting(front, WAITS_ENDED);
+}
+
+/* Home tells an end while its transaction is open: if that fails, the journal lacks the end. */
 void waits_ended(struct front *front, const char *job)
 {
-	answer_waiting(front, job, false);
+	bool any = false;
+
+	for (struct wait *w = front->waits; w; w = w->next) {
+		w->ended |= !job || !strcmp(w->job, job);
+		any |= w->ended;
+	}
+	if (any && !front->ended.waiting && !journal_when_durable(front->journal, &front->ended))
+		waits_committed(front, 0);
 }
 
 void waits_chores(struct front *front)
 {
-	answer_waiting(front, NULL, true);
+	answer_waiting(front, WAITS_LOST);
 }
 
 void waits_forget(struct front *front, const struct client *c)

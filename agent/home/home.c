@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The home party: the fate of jobs that were submitted here; see home.h. */
+/*
+ * The home party: the fate of jobs that were submitted here; see home.h.
+ *
+ * The measured response of a job is what its user waited for: from the submission, as its start
+ * waits for the node, too, to its end.  The submission and the arrival of the report are by home's
+ * clock; the end's date and the duration of the run (wall_ms, on a clock that never steps) are the
+ * node's words:
+ *
+ *   response = min( arrival - submission, max( 1 ms, node's duration, node's end - submission ) )
+ *
+ * So a report that comes late does not lengthen it, the node's clock is off by the job's wait at
+ * most, and no node can make it longer than home saw.  If home's own clock stepped back behind the
+ * submission, the response is unknown, and outcomes_refused counts it.
+ */
 #include "agent/home/home.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/loop_share.h"
 #include "agent/home/home_leases.h"
 #include "agent/home/home_own.h"
+#include "agent/home/outcomes.h"
 #include "user/clock.h"
 
 #define NEVER_STARTED_S 120
@@ -35,21 +51,74 @@ static int home_started(struct home *home, const char *from, const char *job, ui
 	return rc;
 }
 
+/* Returns whether the job ended by itself and succeeded: it did all of its work. */
+static bool is_finished(const struct job_report *r)
+{
+	return !strcmp(r->state, "exited") && r->value == 0;
+}
+
 /* Learns from a job that ended by itself, not from one that was killed half-way. */
 static void learn(struct home *home, uid_t uid, const char *class_name, const struct job_report *r)
 {
 	struct iocom_err err = {0};
 	struct profile run;
 
-	if (strcmp(r->state, "exited") || r->value != 0 || !class_name[0])
+	if (!is_finished(r) || !class_name[0])
 		return;
 	job_report_profile(r, &run);
 	if (profile_learn(home->profiles, uid, class_name, &run, &err))
 		base_journal_failed(home->base, &err);
 }
 
+/* The measured response in ms; 0: it is unknown. */
+static double home_response_ms(struct home *home, uint64_t submit_ns, const struct job_report *r)
+{
+	uint64_t now = loop_real_ns(home->base->loop);
+	double most, by_date;
+
+	if (r->wall_ms == 0 && r->end_ns == 0)
+		return 0; /* it never ran */
+	if (now <= submit_ns) {
+		home->base->counters->outcomes_refused++;
+		return 0;
+	}
+	most = (double)(now - submit_ns) / CLOCK_NS_PER_MS;
+	by_date = r->end_ns > submit_ns ? (double)(r->end_ns - submit_ns) / CLOCK_NS_PER_MS : 0;
+	return fmin(most, fmax(1, fmax((double)r->wall_ms, by_date)));
+}
+
+/* Returns whether JOB followed a lost attempt: what it took need not be what such jobs take. */
+static bool is_again(struct home *home, const char *job)
+{
+	struct journal_lease lease;
+	int rc = journal_lease_get(home->journal, job, &lease, NULL);
+
+	return rc ? rc != -ENOENT : lease.attempt > 1;
+}
+
+/* Holds what was expected of a job that exited with 0 against what it took. */
+static void home_compare(struct home *home, const char *node, uid_t uid, const char *class_name,
+			 const struct journal_expected *expected, const struct journal_job *row)
+{
+	const struct outcome job = {
+		.uid = uid,
+		.class_name = class_name,
+		.node = node,
+		.policy = expected->policy,
+		.wall_ms = row->wall_ms,
+		.expected = &expected->expectation,
+		.teaches = expected->expectation.basis == JOURNAL_BASIS_LEARNED &&
+			   !is_again(home, row->job),
+	};
+	struct iocom_err err = {0};
+
+	if (outcomes_take(home->outcomes, &job, &err))
+		base_journal_failed(home->base, &err);
+}
+
 static int home_ended(struct home *home, const char *from, const struct job_report *r)
 {
+	struct journal_expected expected = {0};
 	struct journal_job row = {
 		.job = r->job,
 		.state = r->state,
@@ -62,7 +131,7 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 	char node[IOCOM_NAME_MAX], class_name[64];
 	struct iocom_err err = {0};
 	bool ended;
-	uid_t uid;
+	uid_t uid, before;
 	int rc = journal_home_get(home->journal, r->job, node, &uid, class_name, &ended, &err);
 
 	if (rc == -ENOENT)
@@ -77,17 +146,25 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 	}
 	if (!rc && ended)
 		return 0; /* reported twice */
+	before = loop_share_enter(home->base->shares, rc ? LOOP_SHARE_NOBODY : uid);
 	if (!rc)
+		rc = journal_home_expected(home->journal, r->job, &expected, &err);
+	if (!rc) {
+		row.wall_ms = home_response_ms(home, expected.submit_ns, r);
 		rc = journal_home_end(home->journal, &row, &err);
+	}
 	if (rc) {
 		base_journal_failed(home->base, &err);
-		return rc;
+	} else {
+		lease_ended(home, r->job);
+		home_tell_finished(home, from, r);
+		home_tell_ended(home, r->job);
+		learn(home, uid, class_name, r);
+		if (row.wall_ms > 0 && is_finished(r))
+			home_compare(home, node, uid, class_name, &expected, &row);
 	}
-	lease_ended(home, r->job);
-	home_tell_finished(home, from, r);
-	home_tell_ended(home, r->job);
-	learn(home, uid, class_name, r);
-	return 0;
+	loop_share_leave(home->base->shares, before);
+	return rc;
 }
 
 /* --- questions of guests ---------------------------------------------------------- */
@@ -185,7 +262,9 @@ int home_new(struct home **out, const struct home_config *config, struct iocom_e
 	home->matrix = config->matrix;
 	home->skews = config->skews;
 	home->view = cluster_view_new(config->matrix);
-	if (!home->view) {
+	if (!home->view ||
+	    outcomes_new(&home->outcomes, config->profiles, config->base->counters)) {
+		cluster_view_free(home->view);
 		free(home);
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	}
@@ -193,9 +272,46 @@ int home_new(struct home **out, const struct home_config *config, struct iocom_e
 	return 0;
 }
 
+static void home_recall(void *arg, const struct journal_outcome *o)
+{
+	const struct home *home = arg;
+	const struct journal_expectation expected = {.there_ms = o->expected_ms};
+	const struct outcome job = {
+		.node = o->node,
+		.policy = o->policy,
+		.wall_ms = o->wall_ms,
+		.expected = &expected,
+	};
+
+	if (o->exit_kind == 0 && o->exit_value == 0)
+		outcomes_recall(home->outcomes, &job);
+}
+
+/*
+ * Ends what cannot begin any more, for nobody else would: the client of a restartable job at home
+ * waits until home knows how it ended.
+ */
+static int home_end_unbegun(struct home *home, struct iocom_err *err)
+{
+	int n = journal_home_unbegun(home->journal, home->base->set->name,
+				     loop_real_ns(home->base->loop), err);
+
+	if (n > 0)
+		log_write(home->base->log, LOG_L_WARNING,
+			  "%d job%s never began: the earlier agent ended first", n,
+			  n == 1 ? "" : "s");
+	return n < 0 ? n : 0;
+}
+
 int home_load(struct home *home, struct iocom_err *err)
 {
-	return lease_load(home, err);
+	int rc = home_end_unbegun(home, err);
+
+	if (!rc)
+		rc = lease_load(home, err);
+	if (!rc && journal_outcomes(home->journal, 0, (uid_t)-1, home_recall, home))
+		rc = iocom_err_set(err, -EIO, "cannot read from the job journal what jobs took");
+	return rc;
 }
 
 void home_free(struct home *home)
@@ -204,6 +320,7 @@ void home_free(struct home *home)
 		return;
 	place_stop(home);
 	lease_unload(home);
+	outcomes_free(home->outcomes);
 	cluster_view_free(home->view);
 	free(home);
 }
@@ -247,7 +364,13 @@ void home_count(const struct home *home, struct home_counts *counts)
 	*counts = (struct home_counts){
 		.leases = home->nleases,
 		.charges = cluster_view_charges(home->view),
+		.predictions = outcomes_count(home->outcomes),
 		.charges_lost = cluster_view_charges_lost(home->view),
 		.vectors_left_out = cluster_view_left_out(home->view),
 	};
+}
+
+size_t home_predictions(const struct home *home, struct prediction *out)
+{
+	return outcomes_list(home->outcomes, out);
 }

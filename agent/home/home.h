@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "agent/base/base.h"
+#include "agent/base/prediction.h"
 #include "agent/cluster/cluster_view.h"
 #include "agent/cluster/peers.h"
 #include "user/renewal.h"
@@ -73,7 +74,8 @@ struct home_watch {
 /* Returns 0 or -ENOMEM.  The configuration is copied; what it points to is borrowed. */
 int home_new(struct home **home, const struct home_config *config, struct iocom_err *err);
 /*
- * Loads the leases that an earlier agent gave.  Returns 0 or negative errno with the reason in ERR.
+ * Loads the leases that an earlier agent gave, and how right its predictions were.  Returns 0 or
+ * negative errno with the reason in ERR.
  */
 int home_load(struct home *home, struct iocom_err *err);
 void home_free(struct home *home);
@@ -86,7 +88,11 @@ void home_prune(struct home *home);
 
 /* --- submissions ------------------------------------------------------------- */
 
-/* Gets the result of a submission once: ANSWER (the callee's), or NULL and WHY. */
+/*
+ * Gets the result of a submission once: ANSWER (the callee's), or NULL and WHY.  If the request has
+ * a spec and the job is placed at this node, the journal's transaction is still open: the callee
+ * starts the job (guest_start_placed), which ends it.
+ */
 typedef void (*home_placed)(void *arg, json_t *answer, const char *why);
 /* Decides REQUEST (borrowed) of UID and, if it is to run, finds a place for it. */
 void home_place(struct home *home, uid_t uid, const msgpack_object *request, home_placed placed,
@@ -116,10 +122,15 @@ int home_renew(void *home, const void *payload, uint32_t length, uint8_t answer[
 bool home_may_follow(const struct home *home, const char *job);
 
 struct home_counts {
-	size_t leases, charges;
+	size_t leases, charges, predictions;
 	uint64_t charges_lost;
 	uint64_t vectors_left_out; /* cluster_view_left_out */
 };
 void home_count(const struct home *home, struct home_counts *counts);
+/*
+ * How right the predictions of response times were, by node and policy (outcomes.h).  Returns how
+ * many; OUT has room for PREDICTIONS_MAX.
+ */
+size_t home_predictions(const struct home *home, struct prediction *out);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "agent/base/places.h"
 #include "user/clock.h"
 
 #define ASK_AGAIN_MS 1000
@@ -23,7 +24,8 @@ struct lease_held *lease_find(const struct home *home, const char *job)
 }
 
 /* SECRET is the secret of the job's shim, or NULL. */
-static int hold(struct home *home, const char *job, uint32_t lease_ms, const uint8_t *secret)
+static int hold(struct home *home, const char *job, uid_t uid, uint32_t lease_ms,
+		const uint8_t *secret)
 {
 	struct lease_held *l = lease_find(home, job);
 
@@ -36,6 +38,7 @@ static int hold(struct home *home, const char *job, uint32_t lease_ms, const uin
 		home->leases = l;
 		home->nleases++;
 	}
+	l->uid = uid;
 	l->lease_ms = lease_ms;
 	l->renews = secret != NULL;
 	if (secret)
@@ -91,11 +94,12 @@ struct loading {
 	int rc;
 };
 
-static void load_one(void *arg, const char *job, uint32_t lease_ms, const uint8_t *secret)
+static void load_one(void *arg, const char *job, uid_t uid, uint32_t lease_ms,
+		     const uint8_t *secret)
 {
 	struct loading *loading = arg;
 
-	if (hold(loading->home, job, lease_ms, secret))
+	if (hold(loading->home, job, uid, lease_ms, secret))
 		loading->rc = -ENOMEM;
 }
 
@@ -108,16 +112,37 @@ int lease_load(struct home *home, struct iocom_err *err)
 	return !rc && loading.rc ? iocom_err_set(err, loading.rc, "out of memory") : rc;
 }
 
+/* The next attempt takes the place of LOST. */
+static int lease_room(const struct home *home, uid_t uid, const char *lost, struct iocom_err *err)
+{
+	static const struct places places = {
+		.what = "restartable jobs at other nodes",
+		.limit = "restartable_jobs",
+		.one = "restartable_jobs",
+		.max = LEASES_MAX,
+		.of_root = LEASES_OF_ROOT,
+	};
+	size_t used = 0, own = 0;
+
+	for (const struct lease_held *l = home->leases; l; l = l->next) {
+		if (!strcmp(l->job, lost))
+			continue;
+		used++;
+		own += l->uid == uid;
+	}
+	return places_ask(&places, uid, used, own, home->base->counters, err);
+}
+
 int lease_begin(struct home *home, struct job_order *order, const char *first, uint32_t number,
 		uint32_t restarts, const char *lost, struct iocom_err *err)
 {
 	const char *job = order->job;
 	uint32_t lease_ms = (uint32_t)(home->base->set->lease_s * 1000);
 
-	home->base->counters->restartable_refused_full += home->nleases >= LEASES_MAX;
-	if (home->nleases >= LEASES_MAX)
-		return iocom_err_set(err, -EAGAIN, "too many restartable jobs at once (%d)",
-				     LEASES_MAX);
+	if (lease_room(home, order->uid, lost, err)) {
+		home->base->counters->restartable_refused_full++;
+		return -EAGAIN;
+	}
 	/* From here on LOST is never renewed, whatever becomes of the next attempt. */
 	if (lost[0])
 		lease_ended(home, lost);
@@ -142,7 +167,8 @@ int lease_fence(struct home *home, const char *lost, const char *job, struct ioc
 
 int lease_placed(struct home *home, const struct job_order *order)
 {
-	return hold(home, order->job, order->lease_ms, order->renews ? order->secret : NULL);
+	return hold(home, order->job, order->uid, order->lease_ms,
+		    order->renews ? order->secret : NULL);
 }
 
 int lease_renew(struct home *home, const char *from, const char *job, struct iocom_err *err)

@@ -13,6 +13,7 @@
 struct lease_held {
 	struct lease_held *next;
 	char job[SPEC_JOB_MAX];
+	uid_t uid;
 	uint32_t lease_ms;
 	bool renews; /* its shim asks home, with the secret */
 	uint8_t secret[RENEWAL_SECRET];

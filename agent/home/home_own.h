@@ -9,6 +9,7 @@
 #include "balancer/settings/profile.h"
 
 struct lease_held;
+struct outcomes;
 struct place;
 
 struct home {
@@ -17,6 +18,7 @@ struct home {
 	const struct home_ports *ports; /* of config */
 	struct journal *journal;
 	struct profile_store *profiles;
+	struct outcomes *outcomes; /* how right the predictions were */
 	const struct matrix *matrix;
 	struct cluster_view *view; /* the view of the matrix, which decisions look at */
 	const struct skews *skews;

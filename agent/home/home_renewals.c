@@ -36,7 +36,9 @@ static int renewal_check(struct home *home, const struct renewal_ask *ask,
 				     ask->job);
 	/*
 	 * Without a writable journal nothing is renewed: a question that it forgets could be
-	 * replayed.
+	 * replayed.  It need not be on the disk: if a power cut undoes it, a replay makes home wait
+	 * longer for this lease, never shorter, and its answer serves nobody.  Nor need the answer
+	 * wait: after a power cut home gives each lease that it knows its whole time again.
 	 */
 	rc = journal_lease_number(home->journal, ask->job, ask->number, err);
 	if (rc == -EALREADY)

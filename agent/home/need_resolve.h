@@ -9,8 +9,11 @@
 #include "balancer/settings/profile.h"
 #include "balancer/view/need.h"
 
-/* PROFILE may be NULL. */
+/*
+ * The rate of a class is that of a job alone on MACHINE, the home (profile_rate_per_ms).  PROFILE
+ * may be NULL.
+ */
 void need_resolve(struct need *need, const struct need_options *options,
-		  const struct profile *profile);
+		  const struct profile *profile, const struct profile_machine *machine);
 
 #endif

@@ -7,13 +7,15 @@
  *   --node N: N alone, and its refusal is the answer
  *
  * Nothing is half-done: the journal has the job before anybody is asked, and the
- * answer reaches the client only after the journal has the decision.
+ * answer reaches the client only after the journal has the decision; an answer
+ * that others learn of, only after the disk has it.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/loop_share.h"
 #include "user/clock.h"
 #include "agent/home/place.h"
 #include "balancer/view/plan_json.h"
@@ -32,6 +34,8 @@ static void place_free(struct place *p)
 			break;
 		}
 	}
+	journal_forget(home->journal, &p->wait);
+	json_decref(p->answer);
 	placement_fini(&p->placement);
 	free(p);
 }
@@ -55,12 +59,46 @@ static void place_tell(struct place *p, json_t *answer, const char *why)
 		placed(p->placed_arg, answer, answer ? NULL : why);
 }
 
+/* What NEED is made of: bits of journal_expectation's basis. */
+static int place_basis(const struct need *need)
+{
+	int basis = 0;
+
+	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
+		if (need->source[f] == NEED_OPTION)
+			basis |= JOURNAL_BASIS_TOLD;
+		if (need->source[f] == NEED_PROFILE)
+			basis |= JOURNAL_BASIS_LEARNED;
+	}
+	return basis;
+}
+
+/* What the decision expects, as the journal keeps it, also that nothing was known. */
+static struct journal_expectation place_expectation(const struct place *p)
+{
+	const struct rules_expectation *e = &p->placement.expectation;
+	const struct placement_ask *ask = &p->placement.ask;
+	struct journal_expectation row = {
+		.balanced = !*ask->node && !ask->worker && !ask->home_dir,
+	};
+
+	if (e->known) {
+		row.there_ms = e->there_ms;
+		row.home_ms = e->home_ms;
+		row.there_factor = e->there_factor;
+		row.home_factor = e->home_factor;
+		row.basis = place_basis(&p->order.need);
+	}
+	return row;
+}
+
 /* Writes the decision to the job's row.  Returns 0 or negative errno with the reason in ERR. */
 static int place_keep(struct place *p, const char *node, struct iocom_err *err)
 {
 	json_t *row = placement_json(&p->placement, PLACEMENT_ROW);
 	char *text = row ? json_dumps(row, JSON_COMPACT) : NULL;
-	int rc = text ? journal_placed(p->home->journal, p->order.job, node, text, err)
+	struct journal_expectation expected = place_expectation(p);
+	int rc = text ? journal_placed(p->home->journal, p->order.job, node, text, &expected, err)
 		      : iocom_err_set(err, -ENOMEM, "out of memory");
 
 	free(text);
@@ -138,24 +176,64 @@ static void left_sides(struct place *p, const struct rules_plan *plan)
 	}
 }
 
+static bool is_own(const struct place *p, const char *node)
+{
+	return !strcmp(node, p->home->base->set->name);
+}
+
+/* The place in the view of a node that the user named; UINT32_MAX: it has none. */
+static uint32_t named_index(const struct place *p, const char *node)
+{
+	const struct matrix_entry *e = matrix_find(p->home->matrix, node);
+
+	if (is_own(p, node))
+		return 0;
+	return e && e->view_index ? e->view_index : UINT32_MAX;
+}
+
+/* Lists whom to ask, in this order; AT gets their indices in the view. */
 static void place_choose(struct place *p, const struct rules_plan *plan,
-			 const struct rules_view *view)
+			 const struct rules_view *view, uint32_t *at)
 {
 	uint32_t n = plan->ncandidates;
 
 	if (*p->placement.ask.node) {
 		strcpy(p->candidates[0], p->placement.ask.node);
+		at[0] = named_index(p, p->candidates[0]);
 		p->ncandidates = 1;
 		return;
 	}
 	if (plan->stayed)
 		return;
-	snprintf(p->candidates[0], IOCOM_NAME_MAX, "%s", rules_view_name(view, plan->node));
-	p->ncandidates = 1;
+	at[p->ncandidates++] = plan->node;
 	for (uint32_t i = 0; i < n && p->ncandidates < PLACE_HOPS; i++)
 		if (plan->candidates[i] != plan->node && plan->candidates[i] != 0)
-			snprintf(p->candidates[p->ncandidates++], IOCOM_NAME_MAX, "%s",
-				 rules_view_name(view, plan->candidates[i]));
+			at[p->ncandidates++] = plan->candidates[i];
+	for (unsigned i = 0; i < p->ncandidates; i++)
+		snprintf(p->candidates[i], IOCOM_NAME_MAX, "%s", rules_view_name(view, at[i]));
+}
+
+/* Notes what the job would take wherever it may end up: refusals come later. */
+static int place_expect(struct place *p, uint32_t *at, struct iocom_err *err)
+{
+	int rc = 0;
+
+	at[p->ncandidates] = 0; /* home */
+	if (need_is_known(&p->order.need))
+		rc = cluster_view_expect(p->home->view, &p->request, at, p->ncandidates + 1,
+					 p->expected);
+	return rc ? iocom_err_set(err, rc, "cannot say what the job would take: %s", strerror(-rc))
+		  : 0;
+}
+
+/* What the decision expects at NODE, a candidate or home. */
+static const struct rules_expectation *place_expected(const struct place *p, const char *node)
+{
+	unsigned i = 0;
+
+	while (i < p->ncandidates && strcmp(p->candidates[i], node) != 0)
+		i++;
+	return &p->expected[i];
 }
 
 /* Returns 0 or negative errno. */
@@ -208,6 +286,7 @@ static int place_decide(struct place *p, struct view_decision *decision, struct 
 {
 	struct home *home = p->home;
 	uint64_t now = loop_boot_ns(home->base->loop);
+	uint32_t at[PLACE_HOPS + 1];
 	struct iocom_vector own;
 	int rc;
 
@@ -222,8 +301,9 @@ static int place_decide(struct place *p, struct view_decision *decision, struct 
 	if (rc)
 		return rc;
 	left_sides(p, &decision->plan);
-	place_choose(p, &decision->plan, decision->view);
-	return place_answer(p, decision, now, err);
+	place_choose(p, &decision->plan, decision->view, at);
+	rc = place_expect(p, at, err);
+	return rc ? rc : place_answer(p, decision, now, err);
 }
 
 /* --- running it ------------------------------------------------------------------ */
@@ -270,6 +350,7 @@ static void place_fill(struct place *p, const char *node, const char *address, u
 	a->placed = true;
 	a->job = p->order.job;
 	a->node = node;
+	a->expectation = *place_expected(p, node);
 	a->address = address;
 	a->port = port;
 	a->tls = p->home->config.tls && address[0];
@@ -278,6 +359,36 @@ static void place_fill(struct place *p, const char *node, const char *address, u
 	a->first = p->first[0] ? p->first : p->order.job;
 	a->lease_ms = p->order.lease_ms;
 	a->munge_socket = base->set->munge_socket;
+}
+
+/*
+ * Returns true if the answer must survive a power cut here.  The name of an attached job is its
+ * client's alone, and if this node dies, so does that client.  A job that goes on without it has
+ * its row on the disk before it begins: at this node the guest sees to that, for the whole journal
+ * (guest_start.c).  So it is with a further attempt, for whose start the fence of the lost one must
+ * not be undone, or home would renew the lease of that one, too.
+ */
+static bool place_must_last(const struct place *p, const char *node)
+{
+	return p->placement.ask.named || (p->order.durable && !is_own(p, node));
+}
+
+static void place_durable(void *arg, int rc)
+{
+	struct place *p = arg;
+	json_t *answer = p->answer;
+	char why[256];
+
+	p->answer = NULL;
+	if (!rc && p->placed) {
+		place_tell(p, answer, "out of memory");
+		place_free(p);
+		return;
+	}
+	json_decref(answer);
+	snprintf(why, sizeof(why), "node %s cannot write to its disk that it placed the job: %s",
+		 p->home->base->set->name, strerror(-rc));
+	place_give_up(p, rc ? why : CLIENT_LEFT);
 }
 
 /* Completes a decision: writes the journal, then answers the client. */
@@ -299,8 +410,25 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 		return;
 	}
 	p->placement.nonce = nonce;
-	place_tell(p, placement_json(&p->placement, PLACEMENT_ANSWER), "out of memory");
-	place_free(p);
+	p->answer = placement_json(&p->placement, p->begins && is_own(p, node) ? PLACEMENT_BEGUN
+									       : PLACEMENT_ANSWER);
+	p->wait = (struct journal_wait){.done = place_durable, .arg = p};
+	if (!place_must_last(p, node) || !journal_when_durable(home->journal, &p->wait))
+		place_durable(p, 0);
+}
+
+/*
+ * Begins the transaction of a job that stays at home and begins with its answer: one has the job,
+ * the decision and the start, and ends before the client hears of them (guest_start.c).  An answer
+ * that waits for the disk comes after this transaction: then the job is in the journal by itself,
+ * so that a journal that does not take it refuses it.
+ */
+static int place_join(const struct place *p, struct iocom_err *err)
+{
+	if (!p->begins || (p->ncandidates && !is_own(p, p->candidates[0])) ||
+	    place_must_last(p, p->home->base->set->name))
+		return 0;
+	return journal_begin(p->home->journal, err);
 }
 
 /* Makes the decision. If the job is to run, writes it to the journal and records the decision. */
@@ -309,6 +437,8 @@ static int take_decision(struct place *p, struct iocom_err *err)
 	struct view_decision decision = {0};
 	int rc = place_decide(p, &decision, err);
 
+	if (!rc && p->placement.ask.run)
+		rc = place_join(p, err);
 	if (!rc && p->placement.ask.run)
 		rc = submit(p, err);
 	if (!rc)
@@ -322,11 +452,6 @@ static int take_decision(struct place *p, struct iocom_err *err)
 					   });
 	view_decision_fini(&decision);
 	return rc;
-}
-
-static bool is_own(const struct place *p, const char *node)
-{
-	return !strcmp(node, p->home->base->set->name);
 }
 
 static void try_next(struct place *p);
@@ -424,9 +549,8 @@ static void unanswered(struct place *p, const char *node, int rc, const char *wh
 	refused_by(p, node, REFUSAL_NO_ANSWER, text);
 }
 
-static void place_answered(void *arg, int rc, const struct peer_answer *answer, const char *why)
+static void place_go_on(struct place *p, int rc, const struct peer_answer *answer, const char *why)
 {
-	struct place *p = arg;
 	char node[IOCOM_NAME_MAX];
 
 	memcpy(node, p->asked, sizeof(node));
@@ -442,6 +566,16 @@ static void place_answered(void *arg, int rc, const struct peer_answer *answer, 
 		granted_by(p, node, &answer->grant);
 	else
 		refused_by(p, node, answer->grant.reason, answer->grant.text);
+}
+
+static void place_answered(void *arg, int rc, const struct peer_answer *answer, const char *why)
+{
+	struct place *p = arg;
+	const struct base *base = p->home->base;
+	uid_t before = loop_share_enter(base->shares, p->order.uid);
+
+	place_go_on(p, rc, answer, why); /* this may free P */
+	loop_share_leave(base->shares, before);
 }
 
 /* Asks the guest of NODE at ADDRESS, which may be this node, for admission. */
@@ -522,6 +656,8 @@ static int place_begin(struct place *p, uid_t uid, const msgpack_object *request
 		p->placement.attempt = 1;
 		p->placement.restarts = (uint64_t)ask->restarts;
 	}
+	p->begins = ask->run && ask->spec;
+	p->placement.ask.spec = NULL; /* the message's, which the caller keeps for its client */
 	if (!rc && *ask->again && not_again(p))
 		return 0;
 	return rc ? rc : take_decision(p, err);
@@ -557,7 +693,11 @@ void home_place(struct home *home, uid_t uid, const msgpack_object *request, hom
 		try_next(p);
 	} else {
 		p->placement.node = p->ncandidates ? p->candidates[0] : home->base->set->name;
+		p->placement.expectation = *place_expected(p, p->placement.node);
 		place_tell(p, placement_json(&p->placement, PLACEMENT_ANSWER), "out of memory");
 		place_free(p);
 	}
+	/* What place_join began and no start has ended: the job was refused. */
+	if (journal_settle(home->journal, &err))
+		base_journal_failed(home->base, &err);
 }

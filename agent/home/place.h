@@ -7,6 +7,7 @@
 
 #include "agent/home/home_own.h"
 #include "agent/home/home_leases.h"
+#include "agent/home/outcomes.h"
 #include "balancer/view/placement.h"
 #include "balancer/view/view_decide.h"
 
@@ -21,13 +22,20 @@ struct place {
 	struct view_policy policy;
 	struct job_order order;
 	struct rules_request request;
-	uint64_t seed; /* the seed of the decision */
+	struct outcomes_factors factors; /* the request points to them */
+	uint64_t seed;			 /* the seed of the decision */
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
 	/* `at`: the next node to ask; behind the last one, home is next */
 	unsigned ncandidates, at;
+	/* what the decision expects at each candidate, and last at home */
+	struct rules_expectation expected[PLACE_HOPS + 1];
+	struct journal_wait wait;   /* for the disk, before the client gets `answer` */
 	char asked[IOCOM_NAME_MAX]; /* the node whose answer is awaited */
 	/* the first attempt of a restartable job; "": this one is the first */
 	char first[SPEC_JOB_MAX];
+	json_t *answer; /* it waits for the disk; else NULL */
+	/* its client's spec came with the request: at home the job begins with the answer */
+	bool begins;
 };
 
 /* Fills P from the request REQ of UID.  Returns 0 or negative errno with the reason in ERR. */

@@ -57,10 +57,36 @@ static int place_request_check_node(const struct place *p, struct iocom_err *err
 			     home->base->set->name, known);
 }
 
+/* The place of a node in the view, which is that of home's own name, too. */
+static uint32_t place_request_index(const void *arg, const char *node)
+{
+	const struct home *home = arg;
+	const struct matrix_entry *e = matrix_find(home->matrix, node);
+
+	if (!strcmp(node, home->base->set->name))
+		return 0;
+	return e && e->view_index ? e->view_index : UINT32_MAX;
+}
+
+/* Takes what earlier predictions for the class were off by. */
+static void take_corrections(struct place *p, struct iocom_err *err)
+{
+	struct home *home = p->home;
+
+	if (outcomes_correct(home->outcomes, p->order.uid, p->order.class_name, place_request_index,
+			     home, &p->factors, err))
+		base_journal_failed(home->base, err);
+	p->request.corrections = p->factors.at;
+	p->request.ncorrections = p->factors.count;
+	p->request.correction = p->factors.others;
+}
+
 static void take_need(struct place *p, struct iocom_err *err)
 {
 	struct home *home = p->home;
+	struct profile_machine here;
 	struct profile profile;
+	struct iocom_vector own;
 	bool known = false;
 	int rc;
 
@@ -70,8 +96,14 @@ static void take_need(struct place *p, struct iocom_err *err)
 			base_journal_failed(home->base, err);
 		known = rc == 0;
 	}
-	need_resolve(&p->order.need, &p->placement.ask.need, known ? &profile : NULL);
+	home->ports->own_vector(home->ports->arg, &own);
+	here = (struct profile_machine){.cpu_speed = own.cpu_speed,
+					.disk_fixed_ms = own.disk_fixed_ms,
+					.disk_mb_per_s = own.disks ? own.disk_mb_per_s : 0};
+	need_resolve(&p->order.need, &p->placement.ask.need, known ? &profile : NULL, &here);
 	need_request(&p->order.need, &p->request);
+	if (known)
+		take_corrections(p, err);
 }
 
 /* Fills the order for the guest. */
@@ -92,6 +124,7 @@ static void take_order(struct place *p, uid_t uid)
 	o->uid = uid;
 	o->submit_ns = loop_real_ns(base->loop);
 	o->forced = *ask->node != 0;
+	o->durable = ask->detach || *ask->again;
 }
 
 int place_take_request(struct place *p, const msgpack_object *req, uid_t uid, struct iocom_err *err)

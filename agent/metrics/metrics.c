@@ -96,6 +96,7 @@ static void metrics_period(void *arg)
 		page->counters = *m->base->counters;
 		page->nbounds = m->ports.limits(m->ports.arg, page->bounds);
 		page->charges_lost = m->ports.charges_lost(m->ports.arg);
+		page->npredictions = m->ports.predictions(m->ports.arg, page->predictions);
 		page->log_lines_suppressed = m->base->log->suppressed;
 		page->has_load_average = getloadavg(page->load_average, 3) == 3;
 		page->agent_rss_bytes = own_rss_bytes();

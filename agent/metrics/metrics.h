@@ -11,6 +11,7 @@
 
 #include "agent/base/base.h"
 #include "agent/base/limit.h"
+#include "agent/base/prediction.h"
 #include "agent/measure/pulse.h"
 
 struct metrics;
@@ -23,6 +24,8 @@ struct metrics_ports {
 	size_t (*limits)(void *arg, struct limit out[LIMITS_LISTED]);
 	int (*whose)(void *arg, uint64_t cgroup_id, const char **job, uid_t *uid);
 	uint64_t (*charges_lost)(void *arg);
+	/* home_predictions */
+	size_t (*predictions)(void *arg, struct prediction *out);
 };
 
 /*

@@ -4,7 +4,8 @@
  *
  * libmicrohttpd speaks HTTP; we run its thread, because its own timeout counts idle time only: a
  * client that sends a byte a second would stay for ever.  Only this thread uses connections and a
- * page's text; only the pointer to the current page is shared with the agent.
+ * page's text; only the pointer to the current page is shared with the agent.  We accept the
+ * connections, too: libmicrohttpd tries again without a pause when there is no descriptor left.
  */
 #include "agent/metrics/metrics_http.h"
 
@@ -22,10 +23,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/base/acceptor.h"
+
 #define PATH	     "/metrics"
 #define TEXT_TYPE    "text/plain; version=0.0.4; charset=utf-8"
 #define BACKLOG	     64
 #define WAKE_MS	     100 /* while there are connections to check */
+#define PAUSE_MS     100 /* when no connection can be accepted */
 #define NUMBER_CHARS 8
 
 /* A page, and its text once a client asked for it. */
@@ -49,6 +53,7 @@ struct metrics_http {
 	bool running;
 	struct connection connections[METRICS_HTTP_CONNECTIONS];
 	size_t nconnections;
+	uint64_t paused_ms;   /* no connection is accepted before this time */
 	pthread_mutex_t lock; /* guards `current` and all references */
 	struct shown *current;
 	_Atomic uint64_t answered, refused, cut;
@@ -259,33 +264,61 @@ static void cut_slow(struct metrics_http *h)
 	}
 }
 
+/* Accepts as many connections as there is room for; others wait in the listen queue. */
+static void metrics_http_accept(struct metrics_http *h)
+{
+	while (h->nconnections < METRICS_HTTP_CONNECTIONS) {
+		struct sockaddr_storage from = {0};
+		socklen_t n = sizeof(from);
+		int fd = accept4(h->listener, (struct sockaddr *)&from, &n,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0) {
+			if (acceptor_must_wait(errno))
+				h->paused_ms = metrics_http_now_ms() + PAUSE_MS;
+			return;
+		}
+		if (descriptors_scarce(fd)) {
+			h->refused++;
+			close(fd);
+		} else if (MHD_add_connection(h->daemon, fd, (struct sockaddr *)&from, n) !=
+			   MHD_YES) {
+			return; /* it has closed the descriptor: out of memory */
+		}
+	}
+}
+
 /* Returns how long to wait; -1: until an event. */
-static int patience(struct metrics_http *h, size_t connections_before)
+static int patience(struct metrics_http *h, uint64_t now_ms)
 {
 	MHD_UNSIGNED_LONG_LONG wanted;
+	int most = h->nconnections ? WAKE_MS : -1;
 
-	/* When a connection has ended, the server needs one more call to accept the next. */
-	if (h->nconnections < connections_before)
-		return 0;
+	if (now_ms < h->paused_ms)
+		most = PAUSE_MS;
 	if (MHD_get_timeout(h->daemon, &wanted) == MHD_YES && wanted < WAKE_MS)
 		return (int)wanted;
-	return h->nconnections ? WAKE_MS : -1;
+	return most;
 }
 
 static void *metrics_http_serve(void *arg)
 {
 	struct metrics_http *h = arg;
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	struct pollfd p[2] = {{.fd = h->events, .events = POLLIN},
-			      {.fd = info->epoll_fd, .events = POLLIN}};
-
-	size_t before = 0;
+	struct pollfd p[3] = {{.fd = h->events, .events = POLLIN},
+			      {.fd = info->epoll_fd, .events = POLLIN},
+			      {.events = POLLIN}};
 
 	for (;;) {
-		poll(p, 2, patience(h, before));
+		uint64_t now = metrics_http_now_ms();
+		bool room = h->nconnections < METRICS_HTTP_CONNECTIONS && now >= h->paused_ms;
+
+		p[2].fd = room ? h->listener : -1; /* poll skips negative ones */
+		poll(p, 3, patience(h, now));
 		if (p[0].revents)
 			return NULL;
-		before = h->nconnections;
+		if (room && p[2].revents)
+			metrics_http_accept(h);
 		MHD_run(h->daemon);
 		cut_slow(h);
 	}
@@ -355,13 +388,12 @@ static int metrics_http_start(struct metrics_http *h, struct iocom_err *err)
 	int rc;
 
 	h->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL, 0, NULL, NULL, metrics_http_handle, h, MHD_OPTION_LISTEN_SOCKET,
-		h->listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)METRICS_HTTP_CONNECTIONS,
+		MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, metrics_http_handle, h,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)METRICS_HTTP_CONNECTIONS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)METRICS_HTTP_REQUEST_MAX,
 		MHD_OPTION_NOTIFY_CONNECTION, notify, h, MHD_OPTION_END);
 	if (!h->daemon)
 		return iocom_err_set(err, -EIO, "metrics: cannot start the HTTP server");
-	h->listener = -1; /* the server owns it now */
 	rc = -pthread_create(&h->thread, NULL, metrics_http_serve, h);
 	if (rc)
 		return iocom_err_set(err, rc, "metrics: cannot start a thread: %s", strerror(-rc));

@@ -38,12 +38,14 @@ struct metrics_page *metrics_page_new(const struct monitor_sample *sample,
 	s->ntasks = s->njobs = s->nremotes = 0;
 	metrics_jobs_view(jobs, &page->jobs, NULL);
 	page->rows = calloc(page->jobs.max + 1, sizeof(*page->rows));
+	page->predictions = calloc(PREDICTIONS_MAX, sizeof(*page->predictions));
 	s->disks = metrics_page_copy(sample->disks, sample->ndisks, sizeof(*s->disks));
 	s->drops = metrics_page_copy(sample->drops, sample->ndrops, sizeof(*s->drops));
 	s->programs = metrics_page_copy(sample->programs, sample->nprograms, sizeof(*s->programs));
 	s->degraded = metrics_page_copy(sample->degraded, sample->ndegraded, sizeof(*s->degraded));
 	s->maps = metrics_page_copy(sample->maps, sample->nmaps, sizeof(*s->maps));
-	if (!page->rows || !s->disks || !s->drops || !s->programs || !s->maps || !s->degraded) {
+	if (!page->rows || !page->predictions || !s->disks || !s->drops || !s->programs ||
+	    !s->maps || !s->degraded) {
 		metrics_page_free(page);
 		return NULL;
 	}
@@ -56,6 +58,7 @@ void metrics_page_free(struct metrics_page *page)
 	if (!page)
 		return;
 	free(page->rows);
+	free(page->predictions);
 	free((void *)page->sample.disks);
 	free((void *)page->sample.drops);
 	free((void *)page->sample.programs);
@@ -448,6 +451,10 @@ static void put_drops(struct metrics_text *t, const struct metrics_page *page,
 	metrics_integer(t, "iocom_agent_events_total", &labels, page->charges_lost);
 	labels = with(node, "event", "log_lines_suppressed");
 	metrics_integer(t, "iocom_agent_events_total", &labels, page->log_lines_suppressed);
+	metrics_family(
+		t, "iocom_agent_tick_late_ms", "gauge",
+		"The greatest delay of a tick of the agent's loop in the last minute, in ms.");
+	metrics_integer(t, "iocom_agent_tick_late_ms", node, page->counters.tick_late_ms);
 }
 
 static void put_bounds(struct metrics_text *t, const struct metrics_page *page,
@@ -469,6 +476,72 @@ static void put_bounds(struct metrics_text *t, const struct metrics_page *page,
 		labels = with(node, "bound", page->bounds[i].name);
 		if (page->bounds[i].max)
 			metrics_integer(t, "iocom_bound_max", &labels, page->bounds[i].max);
+	}
+}
+
+struct prediction_metric {
+	const char *name, *type, *help;
+	double (*value)(const struct prediction *p);
+};
+
+static double prediction_jobs(const struct prediction *p)
+{
+	return (double)p->total.jobs;
+}
+
+static double prediction_log_error(const struct prediction *p)
+{
+	return p->total.log_error;
+}
+
+static double prediction_within_1_25(const struct prediction *p)
+{
+	return (double)p->total.within_1_25;
+}
+
+static double prediction_within_2(const struct prediction *p)
+{
+	return (double)p->total.within_2;
+}
+
+static double prediction_ratio(const struct prediction *p)
+{
+	return p->ratio;
+}
+
+static const struct prediction_metric prediction_metrics[] = {
+	{"iocom_prediction_jobs_total", "counter",
+	 "Jobs of which a response time was expected, and which succeeded, by where they ran.",
+	 prediction_jobs},
+	{"iocom_prediction_log_error_total", "counter",
+	 "Sum over these jobs of |ln(measured / expected)|; divided by the jobs, the exponential "
+	 "of it is the typical factor that predictions are off by.",
+	 prediction_log_error},
+	{"iocom_prediction_within_1_25x_total", "counter",
+	 "Those of these jobs whose response was within a factor 1.25 of the expected one.",
+	 prediction_within_1_25},
+	{"iocom_prediction_within_2x_total", "counter",
+	 "Those of these jobs whose response was within a factor 2 of the expected one.",
+	 prediction_within_2},
+	{"iocom_prediction_ratio", "gauge",
+	 "Geometric mean of measured over expected response of the last jobs, about 50.",
+	 prediction_ratio},
+};
+
+static void put_predictions(struct metrics_text *t, const struct metrics_page *page,
+			    const struct metrics_labels *node)
+{
+	for (size_t k = 0; k < sizeof(prediction_metrics) / sizeof(*prediction_metrics); k++) {
+		const struct prediction_metric *m = &prediction_metrics[k];
+
+		metrics_family(t, m->name, m->type, m->help);
+		for (size_t i = 0; i < page->npredictions; i++) {
+			const struct prediction *p = &page->predictions[i];
+			struct metrics_labels labels = with(node, "target", p->node);
+
+			metrics_label(&labels, "policy", p->policy);
+			metrics_real(t, m->name, &labels, m->value(p));
+		}
 	}
 }
 
@@ -538,6 +611,20 @@ static void put_maps(struct metrics_text *t, const struct metrics_page *page,
 	}
 }
 
+static void put_taken(struct metrics_text *t, const struct metrics_page *page,
+		      const struct metrics_labels *node)
+{
+	struct metrics_labels labels;
+
+	metrics_family(t, "iocom_slot_taken_total", "counter",
+		       "Times that a thread or a connection found its place in a table taken: it "
+		       "costs more to measure, but nothing is lost.");
+	labels = with(node, "map", "talks");
+	metrics_integer(t, "iocom_slot_taken_total", &labels, page->sample.taken.talks);
+	labels = with(node, "map", "streams");
+	metrics_integer(t, "iocom_slot_taken_total", &labels, page->sample.taken.streams);
+}
+
 static void put_classifier(struct metrics_text *t, const struct metrics_page *page,
 			   const struct metrics_labels *node)
 {
@@ -596,10 +683,12 @@ int metrics_page_render(const struct metrics_page *page, char **text, size_t *le
 		rc = put_jobs(&t, page, &node);
 	put_drops(&t, page, &node);
 	put_bounds(&t, page, &node);
+	put_predictions(&t, page, &node);
 	put_degraded(&t, page, &node);
 	put_served(&t, page, &node);
 	put_cost(&t, page, &node);
 	put_maps(&t, page, &node);
+	put_taken(&t, page, &node);
 	put_classifier(&t, page, &node);
 	if (rc || t.failed) {
 		metrics_text_free(&t);

@@ -13,6 +13,7 @@
 #include "agent/base/counters.h"
 #include "iocom/vector.h"
 #include "agent/base/limit.h"
+#include "agent/base/prediction.h"
 #include "agent/metrics/metrics_jobs.h"
 #include "user/monitor/monitor.h"
 
@@ -33,6 +34,8 @@ struct metrics_page {
 	bool has_load_average;
 	uint64_t agent_rss_bytes; /* 0: not known */
 	struct metrics_served served;
+	struct prediction *predictions; /* room for PREDICTIONS_MAX */
+	size_t npredictions;
 
 	struct monitor_sample sample; /* we own its arrays; no tasks, no jobs */
 	struct iocom_load total;      /* the sum over all jobs; never goes down */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What the files of the agent share.  They alone know all of its parts. */
+#ifndef IOCOM_AGENT_OWN_H
+#define IOCOM_AGENT_OWN_H
+
+#include "agent/agent.h"
+#include "agent/base/loop_share.h"
+#include "agent/base/tick.h"
+#include "agent/base/watchdog.h"
+#include "agent/cluster/peers.h"
+#include "agent/front/front.h"
+#include "agent/guest/user_limits.h"
+#include "agent/measure/host.h"
+#include "agent/measure/pulse.h"
+
+struct agent {
+	struct settings *set; /* the caller owns it; changed only while the agent is set up */
+	struct logger log;
+	struct counters counters;
+	struct base base;
+	struct loop_share shares;
+	int lock_fd;	   /* RUN_DIR/run.lock: one agent per run directory */
+	int state_lock_fd; /* STATE_DIR/state.lock: one agent per journal */
+	char jobs_dir[SETTINGS_PATH_MAX + 8], run_jobs_dir[SETTINGS_PATH_MAX + 8];
+	int uptime_fd; /* uptime_mark.h */
+	struct host host;
+	struct monitor *monitor;
+	struct sample_names *names;
+	const char *disk_names[SETTINGS_DISKS_MAX + 1];
+	struct accounts *accounts;
+	struct journal *journal;
+	struct journal_thread *journal_thread;
+	struct profile_store *profiles;
+
+	struct pulse pulse;
+	struct peers peers;
+	struct user_limits user_limits;
+	struct guest *guest;
+	struct home *home;
+	struct front front;
+	struct streams *streams; /* NULL: this agent serves its own machine only */
+	struct metrics *metrics; /* NULL: metrics are not served */
+	struct pulse_watch peers_watch;
+
+	struct loop_fd signals;
+	struct loop_timer chores;
+	struct tick tick;
+	struct watchdog watchdog;
+	uint64_t prune_due_ns; /* CLOCK_BOOTTIME */
+};
+
+/*
+ * agent_ground.c: sets up what must exist before anybody hears of this agent.  Returns 0 or
+ * negative errno with the reason in ERR; agent_stop frees what was made.
+ */
+int agent_make_ground(struct agent *a, struct iocom_err *err);
+/* agent_parts.c: makes the parts and wires them to each other.  Returns the same. */
+int agent_make_parts(struct agent *a, struct iocom_err *err);
+
+#endif

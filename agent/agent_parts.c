@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The parts of an agent are made, and wired to each other through their ports:
+ *
+ *   base <- pulse (measure/) <- peers (cluster/) <- guest, home <- front
+ */
+#include "agent/agent_own.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "agent/base/priority.h"
+#include "agent/cluster/stream.h"
+#include "agent/front/limits.h"
+#include "agent/guest/guest.h"
+#include "agent/guest/launcher.h"
+#include "agent/home/home.h"
+#include "agent/measure/uptime_mark.h"
+#include "agent/metrics/metrics.h"
+#include "user/clock.h"
+#include "user/monitor/monitor.h"
+#include "user/monitor/sample_names.h"
+#include "user/trust.h"
+
+/* --- measuring ------------------------------------------------------------------------ */
+
+static int agent_read_monitor(void *arg, struct monitor_sample *sample, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return monitor_sample(a->monitor, sample, err);
+}
+
+static int look_at_monitor(void *arg, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return monitor_look(a->monitor, err);
+}
+
+static int read_host(void *arg, struct host_reading *reading, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return host_read(&a->host, reading, err);
+}
+
+static int agent_open_monitor(struct agent *a, struct iocom_err *err)
+{
+	char mark[SETTINGS_PATH_MAX + 16];
+	struct monitor_config config = {0};
+	int rc = host_init(&a->host, a->set->scoped ? a->set->scope_cgroup : NULL, err);
+
+	if (rc)
+		return rc;
+	if (a->set->scoped) {
+		for (size_t i = 0; i < a->set->nscope_disks; i++)
+			a->disk_names[i] = a->set->scope_disks[i];
+		config.scope_cgroup = a->host.scope;
+		config.scope_disks = a->disk_names;
+	}
+	snprintf(mark, sizeof(mark), "%s/counting", a->set->state_dir);
+	rc = trust_file(mark, err);
+	if (!rc)
+		rc = uptime_mark_open(&a->uptime_fd, a->set->state_dir, &config.counted_until_ns,
+				      err);
+	if (!rc)
+		rc = monitor_open(&a->monitor, &config, err);
+	if (rc)
+		return rc;
+	/* A time later than now means a damaged file: then the monitor reports no gap. */
+	if (config.counted_until_ns && config.counted_until_ns < clock_boot_ns())
+		log_write(&a->log, LOG_L_INFO, "counting restarts: nothing was counted for %.1f s",
+			  (double)(clock_boot_ns() - config.counted_until_ns) / 1e9);
+	if (a->host.unified[0])
+		a->names = sample_names_new(a->host.unified);
+	return 0;
+}
+
+/* --- the parts ---------------------------------------------------------------------------- */
+
+/* Without munged an agent serves its own machine only, and logs that. */
+static int agent_open_seal(struct agent *a, struct seal **seal, struct iocom_err *err)
+{
+	int rc;
+
+	if (!settings_networked(a->set))
+		return 0;
+	rc = seal_new(seal, a->base.loop, &a->counters, a->set->munge_socket, err);
+	if (!rc)
+		return 0;
+	if (a->set->npeers) {
+		iocom_err_prefix(err, "agents prove who they are by MUNGE");
+		return rc;
+	}
+	log_write(&a->log, LOG_L_WARNING, "serving this machine only: %s", err->text);
+	a->set->listen[0] = a->set->address[0] = 0;
+	err->text[0] = 0;
+	return 0;
+}
+
+static void agent_make_pulse(struct agent *a)
+{
+	const struct pulse_config config = {
+		.base = &a->base,
+		.source = {.arg = a,
+			   .sample = agent_read_monitor,
+			   .look = look_at_monitor,
+			   .host = read_host},
+		.journal = a->journal,
+		.uptime_fd = a->uptime_fd,
+		.publish = peers_publish,
+		.publish_arg = &a->peers,
+	};
+
+	pulse_init(&a->pulse, &config);
+	a->peers_watch = (struct pulse_watch){.closes = peers_period, .arg = &a->peers};
+	pulse_watch(&a->pulse, &a->peers_watch);
+}
+
+static void own_vector(void *arg, struct iocom_vector *own)
+{
+	struct agent *a = arg;
+
+	pulse_own_vector(&a->pulse, own);
+}
+
+static uint64_t own_sequence(void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->pulse.sequence;
+}
+
+static void sample_now(void *arg)
+{
+	struct agent *a = arg;
+
+	pulse_sample(&a->pulse);
+}
+
+static void something_changed(void *arg)
+{
+	struct agent *a = arg;
+
+	pulse_changed(&a->pulse);
+}
+
+static bool is_mute(void *arg)
+{
+	const struct agent *a = arg;
+
+	return peers_mute(&a->peers);
+}
+
+static int agent_make_guest(struct agent *a, struct iocom_err *err)
+{
+	const struct guest_config config = {
+		.base = &a->base,
+		.jobs_dir = a->jobs_dir,
+		.run_jobs_dir = a->run_jobs_dir,
+		.journal = a->journal,
+		.accounts = a->accounts,
+		.names = a->names,
+		.user_limits = &a->user_limits,
+		.cpu_speed = a->set->cpu_speed,
+		.launcher = &launcher_shims,
+		.ports = {.arg = a,
+			  .own_vector = own_vector,
+			  .sequence = own_sequence,
+			  .sample = sample_now,
+			  .changed = something_changed,
+			  .ask = peers_ask,
+			  .ask_arg = &a->peers,
+			  .answer = peers_answer},
+	};
+	struct pulse_jobs jobs;
+	int rc;
+
+	user_limits_init(&a->user_limits, a->set, &a->log, loop_boot_ns(a->base.loop));
+	rc = guest_new(&a->guest, &config, err);
+
+	if (rc)
+		return rc;
+	jobs = guest_pulse_jobs(a->guest);
+	pulse_set_jobs(&a->pulse, &jobs);
+	peers_serve(&a->peers, PEER_ADMIT, guest_on_admit, a->guest);
+	peers_serve(&a->peers, PEER_KILL, guest_on_kill, a->guest);
+	return 0;
+}
+
+static int agent_make_home(struct agent *a, struct iocom_err *err)
+{
+	const struct home_config config = {
+		.base = &a->base,
+		.journal = a->journal,
+		.profiles = a->profiles,
+		.matrix = &a->peers.matrix,
+		.skews = &a->peers.skews,
+		.tls = a->peers.tls != NULL,
+		.ports = {.arg = a,
+			  .own_vector = own_vector,
+			  .mute = is_mute,
+			  .ask = peers_ask,
+			  .ask_arg = &a->peers},
+	};
+	int rc = home_new(&a->home, &config, err);
+
+	if (rc)
+		return rc;
+	peers_serve(&a->peers, PEER_STARTED, home_on_started, a->home);
+	peers_serve(&a->peers, PEER_DONE, home_on_done, a->home);
+	peers_serve(&a->peers, PEER_RENEW, home_on_renew, a->home);
+	return 0;
+}
+
+static int check_start(void *arg, const void *payload, uint32_t length, char **credential,
+		       struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return guest_start_check(a->guest, payload, length, credential, err);
+}
+
+static int take_start(void *arg, int fd, const void *payload, uint32_t length,
+		      const struct credential *who, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return guest_start_of(a->guest, fd, payload, length, who, err);
+}
+
+static int check_attach(void *arg, const void *payload, uint32_t length, char **credential,
+			struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return guest_attach_check(a->guest, payload, length, credential, err);
+}
+
+static int take_attach(void *arg, int fd, const void *payload, uint32_t length,
+		       const struct credential *who, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return guest_attach_of(a->guest, fd, payload, length, who, err);
+}
+
+static int take_renewal(void *arg, const void *payload, uint32_t length,
+			uint8_t answer[RENEWAL_ANSWER], struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return home_renew(a->home, payload, length, answer, err);
+}
+
+static int agent_make_streams(struct agent *a, struct iocom_err *err)
+{
+	const struct stream_ports ports = {.arg = a,
+					   .start = {check_start, take_start},
+					   .attach = {check_attach, take_attach},
+					   .renew = take_renewal};
+
+	return a->peers.seal ? streams_new(&a->streams, &a->base, a->peers.seal,
+					   a->peers.tls ? a->peers.tunnels : NULL, &ports, err)
+			     : 0;
+}
+
+static size_t list_limits(void *arg, struct limit out[LIMITS_LISTED])
+{
+	struct agent *a = arg;
+
+	return limits_list(&a->front, out);
+}
+
+static int whose_cgroup(void *arg, uint64_t cgroup_id, const char **job, uid_t *uid)
+{
+	const struct agent *a = arg;
+
+	return guest_whose(a->guest, cgroup_id, job, uid);
+}
+
+static uint64_t charges_lost(void *arg)
+{
+	const struct agent *a = arg;
+	struct home_counts counts;
+
+	home_count(a->home, &counts);
+	return counts.charges_lost;
+}
+
+static size_t list_predictions(void *arg, struct prediction *out)
+{
+	const struct agent *a = arg;
+
+	return home_predictions(a->home, out);
+}
+
+static int agent_make_metrics(struct agent *a, struct iocom_err *err)
+{
+	const struct metrics_ports ports = {.arg = a,
+					    .limits = list_limits,
+					    .whose = whose_cgroup,
+					    .charges_lost = charges_lost,
+					    .predictions = list_predictions};
+
+	return metrics_new(&a->metrics, &a->base, &a->pulse, a->names, &ports, err);
+}
+
+/* Wires the front early: other parts may ask for limits before clients are served. */
+static void agent_wire_front(struct agent *a)
+{
+	a->front.base = &a->base;
+	a->front.pulse = &a->pulse;
+	a->front.peers = &a->peers;
+	a->front.guest = a->guest;
+	a->front.home = a->home;
+	a->front.journal = a->journal;
+	a->front.profiles = a->profiles;
+	a->front.accounts = a->accounts;
+	a->front.streams = a->streams;
+	a->front.unified = a->host.unified;
+	a->front.names = a->names;
+	a->front.user_limits = &a->user_limits;
+}
+
+int agent_make_parts(struct agent *a, struct iocom_err *err)
+{
+	struct priority_mark own;
+	struct seal *seal = NULL;
+	int rc = agent_open_seal(a, &seal, err);
+
+	priority_mark(&own);
+	if (!rc)
+		rc = peers_start(&a->peers, &a->base, a->journal, seal, err);
+	if (!rc)
+		rc = agent_make_streams(a, err);
+	if (!rc)
+		rc = agent_open_monitor(a, err);
+	if (rc)
+		return rc;
+	agent_make_pulse(a);
+	rc = agent_make_guest(a, err);
+	if (!rc)
+		rc = agent_make_home(a, err);
+	if (rc)
+		return rc;
+	agent_wire_front(a);
+	rc = agent_make_metrics(a, err);
+	priority_lower(&own); /* the threads of nng and of the metrics' server */
+	return rc;
+}
