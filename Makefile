@@ -140,7 +140,7 @@ deps: ## install the Debian packages that building and testing need (root)
 	@sh tests/lib/deps.sh $(WITH)
 
 .PHONY: install
-install: all ## install programs, man pages, systemd unit, sample configuration (DESTDIR, PREFIX)
+install: all ## install programs, man pages, systemd unit, PAM service, sample configuration (DESTDIR, PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/iocom
 	install -m 755 $(BUILD)/iocomd $(DESTDIR)$(PREFIX)/sbin/iocomd
 	install -m 755 $(BUILD)/iocom $(DESTDIR)$(PREFIX)/bin/iocom
@@ -151,7 +151,9 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 	for m in $(MANPAGES); do \
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/share/iocom
-	install -m 644 agent/metrics/grafana-dashboard.json agent/iocom.pam $(DESTDIR)$(PREFIX)/share/iocom/
+	install -m 644 agent/metrics/grafana-dashboard.json $(DESTDIR)$(PREFIX)/share/iocom/
+	sh agent/install-pam.sh install agent/iocom.pam $(DESTDIR)/etc/pam.d/iocom \
+		$(DESTDIR)$(PREFIX)/share/iocom/iocom.pam
 	install -d $(DESTDIR)$(PREFIX)/share/doc/iocom
 	install -m 644 balancer/rules/README.md $(DESTDIR)$(PREFIX)/share/doc/iocom/model.md
 	install -d $(DESTDIR)/etc/iocom $(DESTDIR)/etc/systemd/system
@@ -161,12 +163,13 @@ install: all ## install programs, man pages, systemd unit, sample configuration 
 
 .PHONY: uninstall
 uninstall: ## remove what install put there; configuration and state stay
+	sh agent/install-pam.sh uninstall agent/iocom.pam $(DESTDIR)/etc/pam.d/iocom \
+		$(DESTDIR)$(PREFIX)/share/iocom/iocom.pam
 	rm -f $(DESTDIR)$(PREFIX)/sbin/iocomd $(DESTDIR)$(PREFIX)/bin/iocom \
 		$(DESTDIR)$(PREFIX)/bin/iocom-sim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim \
 		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-relay \
 		$(DESTDIR)/etc/systemd/system/iocomd.service \
 		$(DESTDIR)$(PREFIX)/share/iocom/grafana-dashboard.json \
-		$(DESTDIR)$(PREFIX)/share/iocom/iocom.pam \
 		$(DESTDIR)$(PREFIX)/share/doc/iocom/model.md
 	for m in $(MANPAGES); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
 

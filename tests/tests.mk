@@ -10,7 +10,7 @@ TEST_BINARIES := $(call test_programs,$(TEST_SOURCES) $(TEST_TOOLS))
 
 ##@ Check
 .PHONY: tests
-tests: all $(TEST_BINARIES) ## build all test programs
+tests: all $(TEST_BINARIES) $(BUILD)/tests/shim/pam_witness.so $(BUILD)/tests/shim/audited_shim ## build all test programs
 
 # The simulator's tests and benchmarks link its room only.
 $(BUILD)/tests/sim/%: $(BUILD)/obj/tests/sim/%.o $(OBJ_sim)
@@ -31,6 +31,17 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest.a $(ARCHIVES)
 	$(call link,$< -Wl$(comma)--start-group $(BUILD)/libtest.a $(ARCHIVES) \
 		-Wl$(comma)--end-group -lcmocka $(LIBS_agent) -lcsv -lncursesw -ltinfo -lpthread)
 
+# A module for libpam, which has none of a sanitizer's symbols.
+$(BUILD)/tests/shim/pam_witness.so: tests/shim/pam_witness.c
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(CC) -O2 -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE -shared -fPIC -o $@ $<
+
+# A shim with the test's libaudit, which takes the place of two members of the archives.
+$(BUILD)/tests/shim/audited_shim: $(addprefix $(BUILD)/obj/,agent/shim/main.o tests/shim/audit_fake.o) \
+		$(call archives,shim user)
+	$(call link,$^ $(LIBS_shim))
+
 # --- fuzz targets: built a second time, with clang (tests/fuzz/run.sh) -------------
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_sim)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_sim))
@@ -46,7 +57,7 @@ $(FUZZ_protocol): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o \
 check: ## all tests; installs what they need; as root the kernel and cluster tests run too
 	@$(MAKE) --no-print-directory deps
 	@$(MAKE) --no-print-directory -j$$(nproc) tests
-	@bash tests/lib/run-checks.sh $(BUILD) all $(WITH)
+	@AGAIN=$(AGAIN) bash tests/lib/run-checks.sh $(BUILD) all $(WITH)
 
 .PHONY: check-vm
 check-vm: ## the monitor's tests on other kernels, in virtual machines (minutes; WITH=vm: in check)
@@ -71,7 +82,7 @@ check-model: ## every citation of the model (MODEL 3.1, O-8, E-4) has an entry i
 	@python3 -B tests/lib/check-model.py
 
 .PHONY: attack
-attack: tests ## attack running agents: what is tried, whether it was refused and logged (root, a minute)
+attack: tests ## attack running agents: was it refused and logged, and does the agent stay alive (root, minutes)
 	@bash tests/lib/run-checks.sh $(BUILD) attack
 
 .PHONY: asan
@@ -85,6 +96,11 @@ SEED   ?= 1
 chaos: tests ## jobs under kill -9, cuts, full disks, wrong clocks on the testbed (root); ROUNDS=50 SEED=1, PLAN=LOG
 	@IOCOM_BUILD=$(abspath $(BUILD)) ROUNDS=$(ROUNDS) SEED=$(SEED) PLAN=$(PLAN) \
 		bash tests/chaos/chaos.sh
+
+CUTS ?= 100
+.PHONY: power
+power: tests ## power cuts on two nodes: what was told must be known afterwards (root, minutes); CUTS=100 SEED=1
+	@IOCOM_BUILD=$(abspath $(BUILD)) CUTS=$(CUTS) SEED=$(SEED) bash tests/cluster/test_power.sh
 
 .PHONY: check-upgrade
 check-upgrade: tests ## jobs that go on while another build takes over, and back; FROM=REV: the first build (root)
@@ -159,3 +175,17 @@ bench-mix: all $(BUILD)/tests/tools/work ## the mean slowdown of 42 real jobs un
 bench-remote: all $(BUILD)/tests/tools/laps ## a command elsewhere, against ssh, srun, fork+exec (root, 3 minutes); WHAT=rate,...
 	@python3 tests/bench/remote/bench.py $(BUILD) --rounds $(ROUNDS) $(if $(WHAT),--what $(WHAT))
 
+
+# The effect of placement on real applications; tests/effect/README.md says what it does.
+CHOOSERS ?= core
+JOBS     ?= 40
+PASSES   ?= 5
+SET      ?= main
+OUT      ?= $(BUILD)/effect
+.PHONY: bench-effect
+bench-effect: all $(BUILD)/tests/tools/work ## whether placement helps real applications (root, a quiet machine, 90 minutes); CHOOSERS= SET=holdout FULL=1 ...
+	@sh tests/lib/deps.sh effect
+	@python3 -B tests/effect/effect.py --build $(BUILD) --out $(OUT) --choosers $(CHOOSERS) \
+		--jobs $(JOBS) --passes $(PASSES) --set $(SET) --seed $(SEED) \
+		$(if $(LAYOUTS),--layouts $(LAYOUTS)) $(if $(RATES),--rates $(RATES)) \
+		$(if $(FULL),--full) $(if $(JOURNALS),--journals)

@@ -7,6 +7,7 @@ have until the end of standard input.
 """
 import fcntl
 import os
+import resource
 import select
 import signal
 import socket
@@ -135,7 +136,8 @@ NAMES = ["", ".", "..", "../../../../etc/passwd", "/etc/passwd", "a/b", "n1-1\0-
 
 
 def names(where, node):
-    """Asks each question with names of no job; prints how many got a sentence back."""
+    """Asks each question with names of no job; prints how many got a sentence back, but for one
+    that only says that the user asks too often."""
     asked = refused = 0
     for name in NAMES:
         ask = dict(v=2, job=name, node=node, nonce="0" * 32, resume="", out=0, err=0, out_taken=0,
@@ -149,11 +151,46 @@ def names(where, node):
                 s.sendall(question)
                 head = s.recv(8, socket.MSG_WAITALL)
                 asked += 1
-                refused += len(head) == 8 and head[3] == ERROR
+                if len(head) == 8 and head[3] == ERROR:
+                    said = s.recv(struct.unpack(">I", head[4:])[0], socket.MSG_WAITALL)
+                    refused += b"user_requests_per_s" not in said
     print(f"{refused} of {asked}")
 
 
-ways = {"starts": starts, "answers": answers, "first": first, "lease": lease, "names": names, "lists": lists}
+def full(pid, seconds, *wheres):
+    """Leaves process PID no descriptor for SECONDS in which a connection waits at each of WHERES;
+    prints the part of them that the process computed, and the milliseconds."""
+    pid = int(pid)
+    limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    # It has more open; but poll() fails with a limit below the number that it is to watch.
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (16, limit[1]))
+    try:
+        waiting = [connect(str(where)) for where in wheres]
+        began, used = time.monotonic(), processor_s(pid)
+        time.sleep(seconds)
+        took, used = time.monotonic() - began, processor_s(pid) - used
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limit)
+    print(f"{used / took:.2f} {took * 1000:.0f}")
+    for s in waiting:
+        s.close()
+
+
+def systemd(path):
+    """Stands for systemd: prints each message that comes to the socket PATH."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    s.bind(path)
+    while True:
+        print(s.recv(4096).decode(), flush=True)
+
+
+def tell(path, text):
+    """Says TEXT to the socket PATH, behind all that was said there before."""
+    socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(str(text).encode(), path)
+
+
+ways = {"full": full, "systemd": systemd, "tell": tell, "starts": starts, "answers": answers,
+        "first": first, "lease": lease, "names": names, "lists": lists}
 uid = int(sys.argv[1])
 os.setgroups([])
 os.setgid(uid)

@@ -19,8 +19,10 @@ VICTIM=65534 MALLORY=1 # nobody, daemon: every machine has them
 PIDS=() AGENTS=()
 AGENT_WRAPPER=() # words before the program, if a test sets them
 
+ended() { ! kill -0 "$@" 2>/dev/null; } # PID...: all of them; without any, too
 attack_end() {
 	[ ${#PIDS[@]} -eq 0 ] || kill "${PIDS[@]}" 2>/dev/null
+	until_true 10 ended "${PIDS[@]}" || kill -9 "${PIDS[@]}" 2>/dev/null
 	wait
 	rm -rf "$DIR"
 }
@@ -60,6 +62,7 @@ agent_up() { # NAME PORT OPTION...
 agent_down() { # NAME; the agent's exit status
 	local pid="AGENT_$1" status
 	kill "${!pid}"
+	until_true 10 ended "${!pid}" || kill -9 "${!pid}" # which its status tells
 	wait "${!pid}"
 	status=$?
 	rm -f "$DIR/$1/run/iocom.sock"

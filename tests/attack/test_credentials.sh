@@ -25,6 +25,7 @@ forge() { # ATTACK HOW PATTERN
 }
 
 # This lease is taken now and used when it is over, while the rest runs at beta.
+log_mark alpha
 "$TOOLS/forge_start" stale "$DIR/alpha/run" alpha $VICTIM "$DIR/marks/stale" >"$DIR/stale" 2>&1 &
 stale=$!
 
@@ -32,7 +33,7 @@ stale=$!
 tap_like "a start as it should be runs" "$(forged none)" '^started, exit 0 0'
 tap_is "and the job did its work" "$(ls "$DIR/marks")" 1
 rm -f "$DIR/marks"/*
-for field in argv env executable cwd umask limits closed class grace; do
+for field in argv env executable cwd umask limits hard_limits closed class grace; do
 	forge "start: $field changed" $field 'its hash differs'
 done
 forge "start: job changed" job 'holds no lease for job'
@@ -47,7 +48,6 @@ forge "start: a credential of nonsense" garbage 'refuses the credential'
 forge "start: one byte of the credential changed" changed '(not from this cluster|refuses the credential)'
 forge "start: credential of another key" key 'not from this cluster'
 forge "start: credential too old" expired 'clock is about|s old by this node'
-log_mark alpha
 wait $stale
 refused=$([ $? -eq 1 ] && echo yes || echo no)
 judge "start: a lease that is over" alpha 'holds no lease for job .* expired' "$refused" "$(cat "$DIR/stale")"
@@ -84,7 +84,7 @@ until_true 10 sees alpha 2
 attack "a uid below min_uid" beta "uid $MALLORY is below 1000" users $MALLORY
 
 # --- messages of agents ---
-FORGE_JOB=$(at beta as $VICTIM "$iocom" run --detach --node beta -- sleep 60)
+FORGE_JOB=$(at beta as $VICTIM "$iocom" run --detach --node beta -- sleep 600)
 export FORGE_JOB
 coproc CONTROL { "$TOOLS/forge_message" control 7924 "$DIR/beta/munge" beta; }
 tell() { # HOW

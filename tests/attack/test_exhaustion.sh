@@ -6,15 +6,19 @@ cd "$(dirname "$0")/../.."
 . tests/lib/tap.sh
 . tests/attack/lib.sh
 munge_up alpha
-agent_up alpha 7961 --listen 127.0.0.1 --address 127.0.0.1 --begin-limit-s 15 # so long it hangs, while it is asked about
+PORT=$(free_ports)
+agent_up alpha "$PORT" --listen 127.0.0.1 --address 127.0.0.1 --begin-limit-s 15 # so long it hangs, while it is asked about
 SOCKET=$DIR/alpha/run/iocom.sock
 run() { at alpha as $VICTIM timeout 60 "$iocom" run --node alpha "$@" 2>&1; }
 tap_is "a job of an ordinary user runs" "$(run id -u)" $VICTIM
+# After many requests a user may have none left for a moment, and would be refused for that.
+in_credit() { at alpha as "$1" "$iocom" nodes >/dev/null 2>&1; } # UID
 resident_mb() { awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$AGENT_alpha/status"; }
 before=$(resident_mb)
 
 # Holds in the background until `let_go`; its output is in $DIR/held.
 holds() { # UID WAY ARGUMENT...
+	rm -f "$DIR/held" # of the holder before: the new one appears only when both ends of the fifo are open
 	mkfifo "$DIR/hold"
 	python3 tests/attack/hold.py "$@" <"$DIR/hold" >"$DIR/held" 2>&1 &
 	HOLDER=$!
@@ -42,7 +46,7 @@ holds $MALLORY starts "$SOCKET" 200 3 70
 bounded "one user's 200 long job starts" "dropped connections of uid $MALLORY: together they hold more than 64 MiB" 10
 let_go
 log_mark alpha
-holds $MALLORY starts 7963 200 3 70
+holds $MALLORY starts $((PORT + 2)) 200 3 70
 bounded "200 long job starts from the network" 'incomplete start messages fill 64 MiB; .* from 127.0.0.1' 5
 let_go
 holds 0 starts "$SOCKET" 40 3 40
@@ -53,6 +57,7 @@ let_go
 files() { find "$DIR/alpha/run" "$DIR/alpha/state" ! -name '*.db*' | sort; }
 there=$(files)
 for uid in $MALLORY 0; do
+	until_true 10 in_credit "$uid"
 	log_mark alpha
 	tap_is "jobs of 17 odd names, in 5 questions of uid $uid: each is refused" \
 		"$(python3 tests/attack/hold.py $uid names "$SOCKET" alpha)" "85 of 85"
@@ -67,11 +72,12 @@ row "names of jobs: paths, NUL, 4 KiB, SQL" yes -
 tap_calc "a user has 1,000 jobs to list" "$(at alpha as $MALLORY "$iocom" jobs --all --json | jq '.jobs | length') >= 1000"
 read -r refused share < <(python3 tests/attack/hold.py $MALLORY lists "$SOCKET" 20 4 "$AGENT_alpha")
 tap_calc "long lists on 20 connections take a quarter of the agent's time ($share; $refused refused)" "$share < 0.65"
-row "long lists, asked for on 100 connections" yes -
+row "long lists, asked for on 20 connections" yes -
 tap_is "root may have as many as he wants" \
 	"$(python3 tests/attack/hold.py 0 lists "$SOCKET" 20 1 "$AGENT_alpha" | cut -d ' ' -f 1)" 0
 
 # --- a supervisor that waits for its user's program, and signals to it ---
+until_true 10 in_credit $MALLORY # after the long lists
 install -m 755 /bin/true "$DIR/leased"
 chown $MALLORY "$DIR/leased"
 holds $MALLORY lease "$DIR/leased"
@@ -82,6 +88,7 @@ until_true 10 listed >/dev/null
 job=$(listed)
 order=
 for _ in 1 2 3 4 5 6 7 8 9 10; do # so late may a busy machine look that 250 ms are nothing
+	until_true 10 in_credit $MALLORY
 	order=$(python3 tests/attack/hold.py $MALLORY first "$SOCKET" "$job")
 	[ "$order" = "the question" ] && break
 done
@@ -95,13 +102,57 @@ let_go
 tap_is "when its program answers it runs" "$(at alpha as $MALLORY "$iocom" run --node alpha -- "$DIR/leased"; echo $?)" 0
 # --- answers that nobody reads: 30 connections, 16 lists of 1,000 jobs each, and no other bound ---
 agent_down alpha
-agent_up alpha 7961 --listen 127.0.0.1 --address 127.0.0.1 --user-requests-per-s 0
+python3 tests/attack/hold.py 0 systemd "$DIR/systemd" >"$DIR/notes" &
+PIDS+=($!)
+until_true 20 test -S "$DIR/systemd"
+AGENT_WRAPPER=(env "NOTIFY_SOCKET=$DIR/systemd" WATCHDOG_USEC=1000000)
+agent_up alpha "$PORT" --listen 127.0.0.1 --address 127.0.0.1 --user-requests-per-s 0 \
+	--metrics-listen 127.0.0.1:$((PORT + 3))
 log_mark alpha
 dropped=$(counter alpha clients_dropped)
-holds $MALLORY answers "$SOCKET" 30 16
+# A busy machine may not have filled its memory after the 10 s for which a client may read nothing.
+for _ in 1 2 3 4; do
+	holds $MALLORY answers "$SOCKET" 30 16
+	! log_has alpha || break
+	let_go
+done
 tap_calc "some of the 30 are cut ($(cat "$DIR/held"))" "$(sed 's/^held //' "$DIR/held") < 30"
 tap_calc "those are counted" "$(counter alpha clients_dropped) > $dropped"
 tap_is "... others are served meanwhile" "$(run echo served)" served
 judge "answers that one user does not read" alpha "dropped connections of uid $MALLORY: together they hold more than 64 MiB" yes - 10
 let_go
+
+# --- no descriptor left, while a connection waits at each listener ---
+paused=$(counter alpha accepts_paused)
+read -r share took < <(python3 tests/attack/hold.py 0 full "$AGENT_alpha" 2 "$SOCKET" $((PORT + 2)) $((PORT + 3)))
+tap_calc "without descriptors the agent does not compute all the time ($share)" "$share < 0.3"
+times=$(($(counter alpha accepts_paused) - paused))
+tap_calc "its two listeners in the loop try every 100 ms ($times times in $took ms)" "$times >= 2 && $times <= 2 * ($took / 100 + 40)"
+tap_is "... and take what waited when there are some again" "$(run echo served)" served
+# --- the last 64 ---
+limit=$(prlimit --pid "$AGENT_alpha" --nofile --output SOFT --noheadings)
+prlimit --pid "$AGENT_alpha" --nofile=$(($(find "/proc/$AGENT_alpha/fd" | wc -l) + 40)):
+tap_like "the last descriptors are not for everybody" "$(at alpha as $MALLORY "$iocom" nodes 2>&1)" "no descriptor left for you"
+tap_calc "... they are for root, who sees it counted" "$(counter alpha descriptors_refused) >= 1"
+prlimit --pid "$AGENT_alpha" --nofile="$limit":
+tap_is "with descriptors again all are served" "$(run echo served)" served
+row "no descriptor left" yes -
+
+# --- systemd's watchdog, of 1 s ---
+fed() { grep -cx WATCHDOG=1 "$DIR/notes"; }
+fed_more() { [ "$(fed)" -gt "$1" ]; }
+tap_is "systemd is told first that the agent is ready" "$(head -n 1 "$DIR/notes")" READY=1
+tap_true "the watchdog is fed while the agent runs" until_true 20 fed_more "$(fed)"
+kill -STOP "$AGENT_alpha"
+until_true 20 grep -q '^State:.T' "/proc/$AGENT_alpha/status"
+marked() { # MARK: it is read, and so is all that was said before it
+	python3 tests/attack/hold.py 0 tell "$DIR/systemd" "$1" && until_true 20 grep -qx "$1" "$DIR/notes"
+}
+marked stopped
+fed=$(fed)
+sleep 1.2
+marked later
+tap_is "... and not while it is stopped" "$(fed)" "$fed"
+kill -CONT "$AGENT_alpha"
+tap_true "... and again when it goes on" until_true 20 fed_more "$fed"
 attack_done

@@ -16,9 +16,10 @@ fresh() {
 	mkdir -p "$DIR/at/state/jobs" "$DIR/at/run" "$DIR/at/elsewhere"
 	STATE=$DIR/at/state RUN=$DIR/at/run
 }
-start() { # the agent's sentence; 1 when it refuses, 0 when it runs (it is stopped then)
-	"$IOCOM_BUILD/iocomd" --name solo --port 7970 --run-dir "$RUN" --state-dir "$STATE" \
-		--shim "$IOCOM_BUILD/iocom-shim" --munge-socket /nowhere/munge >"$DIR/out" 2>&1 &
+DAEMON=$IOCOM_BUILD/iocomd
+start() { # OPTION...: the agent's sentence; 1 when it refuses, 0 when it runs (it is stopped then)
+	"$DAEMON" --name solo --port 7970 --run-dir "$RUN" --state-dir "$STATE" \
+		--shim "$IOCOM_BUILD/iocom-shim" --munge-socket /nowhere/munge "$@" >"$DIR/out" 2>&1 &
 	local pid=$! rc=1 i
 	for ((i = 0; i < 600; i++)); do
 		kill -0 $pid 2>/dev/null || break
@@ -31,12 +32,13 @@ start() { # the agent's sentence; 1 when it refuses, 0 when it runs (it is stopp
 	return $rc
 }
 # The agent must refuse with one line that names what is wrong.
-refuses() { # ATTACK PATTERN
-	local out refused=no logged
-	out=$(start) || refused=yes
-	logged=$([ "$(grep -cE -- "$2" <<<"$out")" -eq 1 ] && echo once || echo no)
-	row "$1" $refused "$logged"
-	if [ $refused = yes ] && [ "$logged" = once ]; then tap_ok "$1"; else tap_fail "$1" "$out"; fi
+refuses() { # ATTACK PATTERN OPTION...
+	local attack=$1 pattern=$2 out refused=no logged
+	shift 2
+	out=$(start "$@") || refused=yes
+	logged=$([ "$(grep -cE -- "$pattern" <<<"$out")" -eq 1 ] && echo once || echo no)
+	row "$attack" $refused "$logged"
+	if [ $refused = yes ] && [ "$logged" = once ]; then tap_ok "$attack"; else tap_fail "$attack" "$out"; fi
 }
 
 fresh
@@ -67,6 +69,28 @@ fresh && chown $MALLORY "$RUN"
 refuses "run directory of a user" "/run belongs to uid $MALLORY"
 fresh && mkdir "$RUN/jobs" && chmod 777 "$RUN/jobs"
 refuses "jobs' sockets where all may write" '/jobs \(mode 0777\)'
+
+# --- what the agent believes: its configuration, its shim, PAM's rules, munged ---
+fresh && echo '[iocom]' >"$DIR/at/conf"
+tap_true "root's configuration" start --config "$DIR/at/conf"
+chown $MALLORY "$DIR/at/conf"
+refuses "a configuration of a user" "configuration file .*/at/conf belongs to uid $MALLORY" --config "$DIR/at/conf"
+chown 0 "$DIR/at/conf" && chmod 666 "$DIR/at/conf"
+refuses "a configuration that all may write" '/at/conf \(mode 0666\)' --config "$DIR/at/conf"
+chmod 644 "$DIR/at/conf" && chown $MALLORY "$DIR/at/elsewhere" && ln -s ../conf "$DIR/at/elsewhere/conf" &&
+	ln -s elsewhere/conf "$DIR/at/hop"
+refuses "a configuration by way of a user's directory" "/elsewhere belongs to uid $MALLORY" --config "$DIR/at/hop"
+# A copy that is root's alone, wherever the build is.
+DAEMON=$DIR/iocomd
+install -m 755 "$IOCOM_BUILD/iocomd" "$DAEMON"
+install -m 755 "$IOCOM_BUILD/iocom-shim" "$DIR/at/elsewhere/shim"
+refuses "a shim in a user's directory" "shim .*/elsewhere belongs to uid $MALLORY" --shim "$DIR/at/elsewhere/shim"
+chmod 777 "$DIR/at/elsewhere" && chown 0 "$DIR/at/elsewhere"
+refuses "PAM's rules where all may write" "PAM's directory .*/elsewhere \(mode 0777\)" --pam-dir "$DIR/at/elsewhere" \
+	--shim "$DAEMON"
+refuses "munged's socket where all may write" "munged's socket .*/elsewhere \(mode 0777\)" \
+	--munge-socket "$DIR/at/elsewhere/socket" --shim "$DAEMON"
+DAEMON=$IOCOM_BUILD/iocomd
 
 # --- files put there ---
 echo "root's" >"$DIR/precious"

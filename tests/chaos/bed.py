@@ -67,7 +67,7 @@ def cgroup_roots():
             left, right = line.split(" - ")
             kind, _, options = right.split()
             if kind == "cgroup2" or (kind == "cgroup" and
-                                     {"memory", "cpu", "cpuacct"} & set(options.split(","))):
+                                     {"memory", "cpu", "cpuacct", "pids"} & set(options.split(","))):
                 roots.append(left.split()[4])
     return roots
 

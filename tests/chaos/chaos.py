@@ -25,6 +25,7 @@ from restartable import read_attempts
 
 END_S = 60       # for the last clients to end after all repairs
 SETTLE_S = 25    # for the listings to be final
+HEARD_S = 60     # for every node to hear every other one
 REASONS = 12     # lines of the table
 SIN_TRIES = 3    # an agent may clean up before the judge looks
 LIST_EVERY = 20  # rounds, so that no journal forgets a job before
@@ -140,7 +141,7 @@ def fresh_fds(bed):
     """Starts new agents after the others ended; returns their descriptors before any work."""
     for node in bed.nodes.values():
         node.start_agent()
-    bed.wait_heard(20)
+    bed.wait_heard(HEARD_S)
     time.sleep(1)
     return {name: judge.fds(node) for name, node in bed.nodes.items()}
 
@@ -253,7 +254,7 @@ def main():
         node.small_state()
     for node in bed.nodes.values():
         node.start_agent()
-    if not bed.wait_heard(30):
+    if not bed.wait_heard(HEARD_S):
         print("not ok 1 - the nodes hear each other")
         return 1
     before, began = look_all(bed, args.marks), time.monotonic()
@@ -262,6 +263,9 @@ def main():
         if node.found_dead():
             node.start_agent()
     settle(bed, jobs, args.marks, SETTLE_S)
+    # A client that attaches before its node has heard of the job's node is sent away.
+    if not bed.wait_heard(HEARD_S):
+        events.failures.append(f"{HEARD_S} s after all repairs the nodes do not hear each other")
     finish_all(jobs)
     facts = settle(bed, jobs, args.marks, SETTLE_S)
     complaints, verdicts, worn = judge_all(bed, jobs, facts, before, args.marks)

@@ -12,6 +12,15 @@ mkdir -p "$(dirname "$LOG")"
 # Replaying an old log must not overwrite it.
 [ "${PLAN-}" != "$LOG" ] || { cp "$LOG" "$LOG.replayed" && PLAN=$LOG.replayed; }
 cluster_up --nodes 3 --disk 0 --cpu 1
+# libfaketime leaves what it shares between processes when one is killed.
+chaos_end() {
+	local shared
+	cluster_down
+	for shared in /dev/shm/*faketime*_*; do
+		[ ! -e "$shared" ] || [ -e "/proc/${shared##*_}" ] || rm -f "$shared"
+	done
+}
+trap chaos_end EXIT
 python3 tests/chaos/chaos.py --testbed "$TESTBED" --build "$IOCOM_BUILD" --rounds "${ROUNDS:-50}" \
 	--seed "${SEED:-1}" --log "$LOG" --marks "$SCRATCH/marks" ${PLAN:+--plan "$PLAN"}
 status=$?

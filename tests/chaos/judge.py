@@ -176,12 +176,20 @@ def seen_by(node, path):
     return f"/proc/{node.pid}/root{path}"
 
 
+# Names of files that stay: SQLite's, locks, and the shims' note that no audit log is kept.
+STAYING = ("-wal", "-shm", "-journal", ".lock", "/audit-off")
 REPLAYS = 64  # lock files of shims that send kept output; they stay, locked or not
 
 
 def is_place(path):
     at, name = os.path.split(path)
     return os.path.basename(at) == "replays" and name.isdigit() and int(name) < REPLAYS
+
+
+def is_spare_record(node, path):
+    """Returns whether PATH belongs to the record that the node's spare shim made in advance."""
+    owners = [part[7:] for part in path.split("/") if part.startswith(".spare-")]
+    return bool(owners) and owners[0].isdigit() and is_spare(node, int(owners[0]))
 
 
 def files(node):
@@ -191,7 +199,7 @@ def files(node):
             leaves = [leaf for leaf in leaves if not is_place(os.path.join(at, leaf))]
             names = [name for name in names if name != "replays"]
             found.update(os.path.join(at, name).split("/root", 1)[1] for name in names + leaves)
-    return found
+    return {path for path in found if not is_spare_record(node, path)}
 
 
 def spools(node):
@@ -267,7 +275,7 @@ def leaks(name, before, after, most, kept=frozenset()):
         "mounts": [f"mounted {n} times more: {point}"
                    for point, n in (after.mounts - before.mounts).items()],
         "files": sorted(f for f in after.files - before.files
-                        if not f.endswith(("-wal", "-shm", "-journal", ".lock"))
+                        if not f.endswith(STAYING)
                         and not set(f.split("/")) & kept),
         "rows": [],
         "spools": overfull(after.spools, most),

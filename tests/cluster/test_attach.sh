@@ -22,15 +22,17 @@ print(struct.unpack("3i", c.getsockopt(s.SOL_SOCKET, s.SO_PEERCRED, 12))[0])' "$
 RAW=$PWD/tests/cluster/attach_raw.py
 
 # --- detached, and attached to from here ---
-job=$(detach sh -c 'echo one; sleep 1.5; echo two; echo err >&2; hostname; exit 5' </dev/null)
+job=$(detach sh -c "echo one; until [ -e $SCRATCH/two ]; do sleep 0.05; done; echo two; echo err >&2; hostname; exit 5" </dev/null)
 tap_is "run --detach prints the job's name and ends" "$? $job" "0 ${job%% *}"
 runs() { n1 iocom jobs | grep -E "^$job +running "; }
 until_true 10 runs # home learns it a moment later
 tap_like "it runs at the other node" "$(n1 iocom jobs)" "^$job +running .* n2 "
-tap_is "attach: all of it, from the first byte" "$(n1 iocom attach "$job" 2>"$SCRATCH/err"; echo $?)" "one
-two
-n2
-5"
+n1 iocom attach "$job" >"$SCRATCH/one" 2>"$SCRATCH/err" &
+one=$!
+until_true 10 grep -q one "$SCRATCH/one"
+: >"$SCRATCH/two"
+wait $one
+tap_is "attach: all of it, from the first byte" "$? $(tr '\n' ' ' <"$SCRATCH/one")" "5 one two n2 "
 tap_is "its errors too" "$(cat "$SCRATCH/err")" err
 tap_is "attach after the end, from byte 4" "$(n1 iocom attach --from 4 "$job" 2>/dev/null; echo $?)" "two
 n2
@@ -169,11 +171,12 @@ tap_like "attach to it now: how it ended" "$(n1 iocom attach last 2>&1; echo $?)
 tap_like "another user has no such job" "$(raw 10.77.0.2:7702 "$(n1 iocom jobs --all --json | jq -r '.jobs[0].job')" n2 attach)" "^3 no job of yours"
 
 # --- a client that was killed ---
-"$TESTBED" exec n1 -- iocom run --node n2 -- sh -c 'for i in $(seq 20); do echo $i; sleep 0.1; done; exit 9' >"$SCRATCH/k" &
+"$TESTBED" exec n1 -- iocom run --node n2 -- sh -c "seq 3; until [ -e $SCRATCH/gone ]; do sleep 0.05; done; seq 4 20; exit 9" >"$SCRATCH/k" &
 run=$!
 until_true 10 grep -q 3 "$SCRATCH/k"
 kill -9 $run
 wait $run 2>/dev/null
+: >"$SCRATCH/gone"
 tap_is "its job is taken over by attach last" "$(n1 iocom attach last | tail -n 1; n1 iocom wait last; echo $?)" "20
 9"
 

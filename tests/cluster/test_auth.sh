@@ -162,9 +162,16 @@ tap_calc "of 60 requests at once the first 20 are served, and 20 a second (60 in
 	"$refused >= 39 - 20 * $took && $refused <= 41"
 tap_calc "which some had to be refused for" "$refused > 0"
 tap_calc "... and counted" "$(pair_count n1 requests_refused_rate) >= $refused"
-sleep 1
-tap_is "a second later the user is served again" "$(status pair_user n1 nodes)" 0
+sleep 2 # after one second no debt is left, after another one the user has a whole second's share
+tap_is "two seconds later the user is served again" "$(status pair_user n1 nodes)" 0
 tap_is "root may ask as often as it wants" "$(burst 0 | cut -d ' ' -f 1)" 0
+
+# --- the audit log ---
+audit=$("$IOCOM_BUILD/iocom" doctor --json --run-dir /nowhere | jq -r '.checks[] | select(.check == "audit") | .says')
+case $audit in
+off*) tap_true "audit is off: the agent logs it once" test "$(grep -c 'jobs leave no audit records' "$PAIR/n1/log")" -ge 1 ;;
+*) tap_is "audit is on: the agent logs nothing" "$(grep -c 'jobs leave no audit records' "$PAIR/n1/log")" 0 ;;
+esac
 
 # --- PAM ---
 mkdir -p "$PAIR/pam.d"
@@ -176,8 +183,25 @@ printf 'account required pam_deny.so\nsession required pam_permit.so\n' >"$PAIR/
 tap_is "an account that PAM refuses" "$(status pair_user n1 run --node n2 -- true)" 125
 tap_like "the sentence says so" "$(cat "$PAIR/err")" 'node n2 does not let user nobody in: .*PAM'
 tap_is "a job of the same machine too" "$(status pair_user n2 run --node n2 -- true)" 125
+# However soon the refusal comes, the client learns the module's own words.
+printf 'auth required pam_permit.so\naccount optional pam_echo.so closed on %%u\naccount required pam_deny.so\n' \
+	>"$PAIR/pam.d/iocom"
+told=0
+for how in "" --detach "" --detach --pty "" --detach ""; do
+	for node in n1 n2; do
+		# shellcheck disable=SC2086 # no option, or one
+		status pair_user $node run $how --node n2 -- true >/dev/null
+		! grep -q "user nobody in: closed on nobody (its PAM service" "$PAIR/err" || told=$((told + 1))
+	done
+done
+tap_is "16 refusals at once, 16 times the module's words" "$told" 16
 printf 'account required pam_permit.so\nsession required pam_permit.so\n' >"$PAIR/pam.d/iocom"
+tap_is "a service file without an auth line" "$(status pair_user n1 run --node n2 -- true)" 125
+tap_like "the sentence says what to add" "$(cat "$PAIR/err")" 'no auth line.*auth required pam_permit.so'
+echo 'auth required pam_permit.so' >>"$PAIR/pam.d/iocom"
 tap_is "one that it lets in" "$(status pair_user n1 run --node n2 -- true)" 0
+ln -sf nowhere "$PAIR/pam.d/iocom"
+tap_is "pam = auto: a link that leads nowhere lets nobody in" "$(status pair_user n1 run --node n2 -- true)" 125
 rm -r "$PAIR/pam.d"
 restart -- --pam on --pam-dir "$PAIR/pam.d"
 until_true 15 pair_sees n1 2
@@ -187,7 +211,7 @@ restart -- --pam off
 until_true 15 pair_sees n1 2
 
 # --- munged dies ---
-pair_user n1 run --node n2 -- sh -c 'echo up; sleep 4; echo whole' >"$PAIR/long" 2>&1 &
+pair_user n1 run --node n2 -- sh -c "echo up; until [ -e $PAIR/over ]; do sleep 0.05; done; echo whole" >"$PAIR/long" 2>&1 &
 long=$!
 until_true 10 grep -q up "$PAIR/long"
 pair_stop munge-n1 KILL
@@ -200,6 +224,7 @@ tap_is "a start there is refused" "$(status pair_user n1 run --node n2 -- true)"
 tap_like "by the sentence that names munged, not the other node" "$(cat "$PAIR/err")" \
 	"munged does not answer on this machine.*systemctl start munge"
 tap_is "a job of this machine runs" "$(pair_user n1 run -- id -u 2>&1)" 65534
+: >"$PAIR/over"
 wait "$long"
 tap_is "the job that ran goes on to its end, status and output" "$? $(tr '\n' ' ' <"$PAIR/long")" "0 up whole "
 agent=${PAIR_PID[n1]}
@@ -253,6 +278,7 @@ tap_is "a job, its streams and its status" "$(
 7 err"
 head -c 3000000 /dev/urandom >"$PAIR/in"
 tap_is "3 MB there and back" "$(pair_user n1 run --node n2 -- cat <"$PAIR/in" | sha256sum)" "$(sha256sum <"$PAIR/in")"
+rm -f "$PAIR/long" # that of the job before
 FOO=secret pair_user n1 run --node n2 -- sh -c 'echo up; read -r line; echo "$line $FOO"; exit 3' \
 	< <(until_true 10 test -e "$PAIR/go"; echo on) >"$PAIR/long" 2>&1 &
 long=$!

@@ -45,9 +45,15 @@ tap_calc "explain: the response criterion has both sides in ms" \
 tap_calc "explain shows the vector it looked at: n1's disk over 70 % busy" \
 	"$(jq '.place.nodes[] | select(.name=="n1").disk_utilisation' <<<"$document") > 0.7"
 tap_like "explain for people" "$(on n1 iocom explain last)" "sends it from n1 to $where"
+expected='.place | [.expected.there_ms, .expected.home_ms] as [$there, $home] |
+	[.plan.reasons[] | select(.criterion == "response" and .node == $n)][0] |
+	.left == $home and .right == $there'
+tap_is "explain: what is expected is what the criterion compared" "$(jq --arg n "$where" "$expected" <<<"$document")" true
+tap_like "and for people" "$(on n1 iocom explain last)" '^Expected: [0-9.]+ [a-z]+ there, [0-9.]+ [a-z]+ at home'
 # A live decision saves its view: deciding again over that view, without an agent, gives the same.
 for p in iocm-re io-re wal com shortest zatti-real iocm-pm; do
-	live=$(on n1 iocom place --policy "$p" "${IO_NEED[@]}" --json --save-view "$SCRATCH/view.json" -- sh | jq -cS .plan)
+	live=$(on n1 iocom place --policy "$p" "${IO_NEED[@]}" --json --save-view "$SCRATCH/view.json" -- sh |
+		jq -cS '.plan + {expected}')
 	again=$("$IOCOM_BUILD/iocom" place --view "$SCRATCH/view.json" --policy "$p" --json | jq -cS .)
 	tap_is "$p: decided again from its saved view" "$again" "$live"
 done

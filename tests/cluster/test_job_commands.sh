@@ -75,7 +75,8 @@ watch=$!
 views() { [ "$(grep -c '"nodes"' "$dir/views")" -gt "$1" ]; }
 tap_true "nodes --watch shows views" until_true 10 views 2
 agent_stop
-sleep 1.5
+until_true 10 grep -q 'agent is away' "$dir/watches"
+until_true 10 grep -q 'agent is away' "$dir/waits"
 "$iocom" wait "$long" 2>"$dir/err"
 tap_is "wait where no agent has been: at once 125" "$? $(grep -c 'no agent answers' "$dir/err")" "125 1"
 before=$(grep -c '"nodes"' "$dir/views")
@@ -131,10 +132,23 @@ for bad in "explain" "explain a b" "explain --bogus a" "jobs a" "jobs --bogus"; 
 	# shellcheck disable=SC2086 # words
 	tap_is "$bad: 2" "$(status "$iocom" $bad)" 2
 done
+idle() { "$iocom" jobs --json | jq -e '.jobs == []' >/dev/null; }
+until_true 10 idle
 tap_is "jobs lists those that run" "$(status "$iocom" jobs --json) $(jq -c '[.jobs[].state]' "$dir/out")" "0 []"
 tap_is "jobs --all: those that ended, too" \
 	"$("$iocom" jobs --all --json | jq --arg a "$three" --arg b "$killed" '[.jobs[].job] | contains([$a, $b])')" true
-for command in "wait $three" "kill $three" "explain $three" jobs; do
+tap_is "report: the jobs that ended here, with the time that they took" \
+	"$(status "$iocom" report --json --jobs) $(jq -c --arg a "$three" '[.homes, (.jobs[] | select(.job == $a) | .node, .exit_value, .took_ms > 0)]' "$dir/out")" \
+	'0 [["p1"],"p1",3,true]'
+tap_is "all that jobs lists" "$(jq '.total.jobs' "$dir/out")" "$("$iocom" jobs --all --json | jq '.jobs | length')"
+sleep 1.1 # it counts whole seconds
+tap_is "none in the last 0 minutes" "$(status "$iocom" report --json --since 0m) $(jq .total.jobs "$dir/out")" "0 0"
+tap_is "none of another user" "$(status "$iocom" report --json --user 65534) $(jq .total.jobs "$dir/out")" "0 0"
+as_nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+tap_is "another user has none" "$(status $as_nobody "$iocom" report --json) $(jq .total.jobs "$dir/out")" "0 0"
+tap_is "and may not ask for ours: 1" "$(status $as_nobody "$iocom" report --all) $(cat "$dir/err")" \
+	"1 iocom report: only root may ask for the jobs of others"
+for command in "wait $three" "kill $three" "explain $three" jobs report; do
 	# shellcheck disable=SC2086 # words
 	tap_like "$command elsewhere: no agent" "$("$iocom" ${command%% *} --run-dir "$dir" $(cut -s -d ' ' -f 2 <<<"$command") 2>&1)" \
 		"iocom ${command%% *}: no agent answers at $dir/"

@@ -89,9 +89,9 @@ for _ in 1 2 3 4 5 6; do load n1 "$WORK" cpu 1; done
 tap_true "n1 is busy" until_true 20 field_above n1 n1 run_queue 4.5
 
 # --- the same fault, once allowed to run again and once not ---
-run once --node n2 -- "$SCRATCH/job" "$SCRATCH/once.log" 3 200
-run limit --node n2 --restarts 0 -- "$SCRATCH/job" "$SCRATCH/limit.log" 3 200
-run shim --node n2 --restartable -- "$SCRATCH/job" "$SCRATCH/shim.log" 4 200
+run once --node n2 -- "$SCRATCH/job" "$SCRATCH/once.log" 3 6000
+run limit --node n2 --restarts 0 -- "$SCRATCH/job" "$SCRATCH/limit.log" 3 6000
+run shim --node n2 --restartable -- "$SCRATCH/job" "$SCRATCH/shim.log" 4 6000
 run own --node n3 --restartable -- "$SCRATCH/job" "$SCRATCH/own.log" 6 20
 until_true 20 started shim && until_true 20 started once && until_true 20 started limit
 kill -9 "$(shim_of once 1)" "$(shim_of limit 1)" "$(shim_of shim 1)"
@@ -121,7 +121,7 @@ no_keeper() { [ "$(keepers "$1")" -eq 0 ]; }
 detach() { # NAME OPTION...
 	local name=$1
 	shift
-	on n1 env SECRET=kept iocom run --detach --node n2 "$@" -- "$SCRATCH/told" "$SCRATCH/$name.log" 16 600 </dev/null
+	on n1 env SECRET=kept iocom run --detach --node n2 "$@" -- "$SCRATCH/told" "$SCRATCH/$name.log" 16 6000 </dev/null
 }
 det=$(detach det --restartable)
 tap_is "detached and restartable: its name is printed, one process stays" "$? ${det%%-*} $(keepers det)" "0 n1 1"
@@ -150,7 +150,7 @@ tap_is "one that its owner killed is not run again" "$(on n1 iocom wait "$det" >
 tap_true "and nothing stays for it" until_true 10 no_keeper stray
 
 # --- a node is cut off ---
-run cut --policy cpu-re --restartable -- "$SCRATCH/job" "$SCRATCH/cut.log" 7 600
+run cut --policy cpu-re --restartable -- "$SCRATCH/job" "$SCRATCH/cut.log" 7 6000
 run stay --node n1 --restartable -- "$SCRATCH/job" "$SCRATCH/stay.log" 9 250
 until_true 20 started cut
 T=$(node_of cut 1)
@@ -226,7 +226,7 @@ tap_is "it runs there" "$(on "$T" iocom jobs --all --json | jq -r --arg j "$(job
 run idle --node "$T" --grace 60 -- "$SCRATCH/job" "$SCRATCH/idle.log" 13 200
 (while sleep 0.2; do echo; done) | on n1 iocom run --node "$T" --grace 60 -- "$SCRATCH/chat" "$SCRATCH/busy.log" 600 >/dev/null 2>"$SCRATCH/busy.err" &
 (while sleep 0.2; do echo; done) | on n1 iocom run --node "$T" --grace 2 -- "$SCRATCH/chat" "$SCRATCH/short.log" 600 >/dev/null 2>&1 &
-run gone --node "$T" --restartable -- "$SCRATCH/job" "$SCRATCH/gone.log" 14 600
+run gone --node "$T" --restartable -- "$SCRATCH/job" "$SCRATCH/gone.log" 14 6000
 until_true 20 started idle && until_true 20 started busy && until_true 20 started short && until_true 20 started gone
 link "$T" down
 read -r down _ </proc/uptime
@@ -294,10 +294,10 @@ wait $HANG
 tap_is "afterwards it is not" "$(cd "$SCRATCH/hang" && on n1 iocom run --node "$T" -- hostname)" "$T"
 
 # --- a stopped supervisor enforces nothing: its agent does ---
-run stop --policy cpu-re --restartable -- "$SCRATCH/job" "$SCRATCH/stop.log" 8 600
+run stop --policy cpu-re --restartable -- "$SCRATCH/job" "$SCRATCH/stop.log" 8 6000
 until_true 20 started stop
 T=$(node_of stop 1)
-run back --node "$T" --restartable -- "$SCRATCH/job" "$SCRATCH/back.log" 15 600
+run back --node "$T" --restartable -- "$SCRATCH/job" "$SCRATCH/back.log" 15 6000
 until_true 20 started back
 kill -STOP "$(shim_of stop 1)"
 link "$T" down
@@ -314,13 +314,14 @@ until_true 20 sees_node "$T"
 tap_is "what the first says when it wakes is not taken" "$(state_of "$(job_id stop 1)")" lost
 
 until_true 25 finished back
+[ "$(cat "$SCRATCH/back.status")" = 15 ] || sed "s/^/# /" "$SCRATCH/back.err"
 tap_is "which came back: it is run again there, and the status is the second's" \
 	"$(cat "$SCRATCH/back.status"),$(starts back),$(node_of back 2)" "15,2,$T"
 tap_calc "when the first was over" "$(stamp_of back 2) > $(last_beat back 1)"
 tap_calc "home counts what it gave up" "$(counter n1 jobs_restarted) >= 3"
 
 # --- home is away for longer than a lease: the lease is not renewed, and the job is ended ---
-run away --policy cpu-re --restartable -- "$SCRATCH/job" "$SCRATCH/away.log" 12 600
+run away --policy cpu-re --restartable -- "$SCRATCH/job" "$SCRATCH/away.log" 12 6000
 until_true 20 started away
 T=$(node_of away 1)
 tap_isnt "a job on another node" "$T" n1

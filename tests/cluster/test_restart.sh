@@ -25,10 +25,7 @@ agent_start() {
 	"$BUILD/iocomd" --run-dir "$SCRATCH/run" --state-dir "$SCRATCH/state" --period 0.5 \
 		--shim "$BUILD/iocom-shim" --munge-socket /nowhere >"$SCRATCH/log" 2>&1 </dev/null &
 	AGENT=$!
-	for _ in $(seq 100); do
-		"$BUILD/iocom" nodes --run-dir "$SCRATCH/run" >/dev/null 2>&1 && return
-		sleep 0.1
-	done
+	until_true 20 "$BUILD/iocom" nodes --run-dir "$SCRATCH/run" && return
 	tap_fail "the agent starts" "$(tail -n 5 "$SCRATCH/log")"
 	tap_done
 	exit 1

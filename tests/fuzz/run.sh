@@ -50,7 +50,7 @@ fuzz() { # TARGET
 	mkdir -p "$build/corpus/$target" "$build/seeds/$target"
 	if [ -e "tests/fuzz/protocol/fuzz_$target.c" ]; then
 		time=$protocol_seconds
-		for n in 0 1 2 3 4 5 6 7 8 9; do # these make their own samples
+		for n in {0..19}; do # these make their own samples
 			"$build/fuzz/fuzz_$target" --sample "$n" >"$build/seeds/$target/own$n" || break
 		done
 	fi

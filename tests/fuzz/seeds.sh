@@ -15,6 +15,11 @@ put swf sample <$data/log.swf
 put darshan sample <$data/darshan.csv
 tail -n +2 $data/block.csv | put block sample
 tail -c +2 $data/recording.jsonl | put recording sample # after the first brace
+{
+	echo '"record":"header","version":1}'
+	echo '{"record":"node","time_ms":0,"node":0,"name":"a"}'
+	echo '{"record":"decision","time_ms":0,"nodes":[0],"request":{"corrections":{"a":2}},"plan":{}}'
+} | put recording corrected
 for sample in "$data"/*.*; do
 	name=$(basename "$sample")
 	put recognise "$name" <"$sample"
@@ -32,6 +37,7 @@ printf '30xfc+2xfc:disk=20,cpu=400' | put cluster joined
 printf '\x83\xa7version\x01\xa5nodes\x91\x80\xa3job\x80' | put msgpack view
 printf '\x84\xa1a\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a\xa1b\xd1\x80\x00\xa1c\x92\xc3\xc0\xa1d\xd9\x01x' | put msgpack kinds
 put view packed <"$to/msgpack/view"
+put view corrected <<<'{"nodes":[{},{}],"job":{"cpu_ms":9,"corrections":{"n2":0.5,"n1":4},"correction":2}}'
 put view empty <<<'{"version":1,"nodes":[{}],"job":{}}'
 for view in tests/unit/data/view*.json; do
 	[ -e "$view" ] && put view "$(basename "$view")" <"$view"

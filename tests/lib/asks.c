@@ -113,7 +113,8 @@ void submitted(struct whole *w, const char *job, uid_t uid, const char *node)
 	const struct journal_job row = row_of(w, job, uid);
 
 	assert_int_equal(journal_submit(w->journal, &row, NULL), 0);
-	assert_int_equal(journal_placed(w->journal, job, node, "{\"node\":\"there\"}", NULL), 0);
+	assert_int_equal(journal_placed(w->journal, job, node, "{\"node\":\"there\"}", NULL, NULL),
+			 0);
 	assert_int_equal(journal_home_state(w->journal, job, "running", 1, 77, NULL), 0);
 }
 

@@ -42,8 +42,8 @@ void submitted_restartable(struct whole *whole, const char *job, uid_t uid, cons
 void accepted(struct whole *whole, const char *job, uid_t uid);
 
 /*
- * Shows message ID of node FROM to PEERS, as control.c does when it has opened the seal. ANSWER
- * (initialised, or NULL) gets the answer's body.  Returns the handler's result.
+ * Shows message ID of node FROM to PEERS, as control_answer.c does when it has opened the seal.
+ * ANSWER (initialised, or NULL) gets the answer's body.  Returns the handler's result.
  */
 int shows(struct peers *peers, const char *from, uint64_t id, const struct peer_request *request,
 	  msgpack_sbuffer *answer);

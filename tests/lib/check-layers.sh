@@ -56,7 +56,7 @@ for room in balancer balancer/{batch,doctor,record,run,settings,top}; do
 done
 check_room agent/relay 'include/|user/|agent/relay/'
 check_room agent/shim 'include/|user/|agent/'
-# The agent's inner walls: agent.c alone knows all parts.  home/ and guest/ are two parties that
+# The agent's inner walls: agent*.c alone know all parts.  home/ and guest/ are two parties that
 # talk in messages (cluster/peer_message.h) and include nothing of each other.
 below='include/|user/|balancer/(settings|view)/'
 check_room agent/base "$below|agent/base/"

@@ -190,6 +190,7 @@ static int played_shim(const struct launch_order *order, int stream, pid_t *pid,
 	char job[SPEC_JOB_MAX];
 
 	order_job(order, job);
+	shims.spill_max = order->spill_max;
 	trace_line("launch %s as %s (%u:%u)%s, output %llu MB, lease until %llu%s%s%s", job,
 		   order->account ? order->account->name : "?", (unsigned)order->uid,
 		   (unsigned)order->gid, order->allow_root ? ", also root" : "",
@@ -287,15 +288,17 @@ static int played_outcome(const char *jobs_dir, const char *run_dir, const char 
 	return -ENOENT;
 }
 
-static void played_bury(const char *scope, const char *job)
+static void played_bury(const char *scope, uid_t uid, const char *job)
 {
 	(void)scope;
+	(void)uid;
 	trace_line("bury %s", job);
 }
 
-static void played_kill(const char *scope, const char *job)
+static void played_kill(const char *scope, uid_t uid, const char *job)
 {
 	(void)scope;
+	(void)uid;
 	trace_line("kill %s without its shim", job);
 }
 

@@ -32,8 +32,9 @@ struct shims_played {
 	struct shim_played replays[SHIMS_MAX];
 	size_t nreplays;
 	int launch_rc, lease_rc, signal_rc, attach_rc, replay_rc;
-	bool deaf_leash; /* the agent cannot watch leashes */
-	int64_t forget;	 /* bytes that stay of each forgotten job; -EBUSY: its shim stays */
+	uint64_t spill_max; /* what the client of the newest job may leave */
+	bool deaf_leash;    /* the agent cannot watch leashes */
+	int64_t forget;	    /* bytes that stay of each forgotten job; -EBUSY: its shim stays */
 	unsigned spares, dropped;
 	bool quiet; /* the trace does not show which records are forgotten */
 };

@@ -27,7 +27,7 @@
 #define BOOT_S	 1000ull
 #define REAL_S	 1700000000ull
 #define SEQUENCE 41
-#define TICKETS	 1024
+#define TICKETS	 8192
 
 struct gstage gstage;
 
@@ -61,11 +61,9 @@ static void port_changed(void *arg)
 	gstage.changes++;
 }
 
-/* The text of a credential is its uid. */
-static int port_credential(void *arg, struct credential *credential, const char *text,
-			   struct iocom_err *err)
+/* What munged does.  The text of a credential is its uid. */
+static int stage_open(struct credential *credential, const char *text, struct iocom_err *err)
 {
-	(void)arg;
 	if (gstage.munged_rc)
 		return iocom_err_set(err, gstage.munged_rc, "munged says no");
 	*credential =
@@ -189,7 +187,6 @@ int gstage_start_agent(void)
 			  .sequence = port_sequence,
 			  .sample = port_sample,
 			  .changed = port_changed,
-			  .credential = port_credential,
 			  .ask = port_ask,
 			  .answer = port_answer},
 	};
@@ -468,11 +465,42 @@ static void hear(int fd)
 	close(fd);
 }
 
-/* TAKE has the form of guest_start and guest_attach; WHAT is the key for PACKED. */
-static int send_stream(int (*take)(void *guest, int fd, const void *payload, uint32_t length,
-				   const struct ucred *local, struct iocom_err *err),
-		       const char *what, const void *packed, size_t length, uid_t uid, bool local,
+/* How a guest takes a stream, and under which key the message has what it binds. */
+struct stage_way {
+	const char *what;
+	int (*local)(void *guest, int fd, const void *payload, uint32_t length,
+		     const struct ucred *local, struct iocom_err *err);
+	int (*check)(void *guest, const void *payload, uint32_t length, char **credential,
+		     struct iocom_err *err);
+	int (*take)(void *guest, int fd, const void *payload, uint32_t length,
+		    const struct credential *who, struct iocom_err *err);
+};
+
+static const struct stage_way way_start = {"spec", guest_start, guest_start_check, guest_start_of};
+static const struct stage_way way_attach = {"ask", guest_attach, guest_attach_check,
+					    guest_attach_of};
+
+/* Does what stream_answer.c does with a message of another machine. */
+static int take_remote(const struct stage_way *way, int fd, const msgpack_sbuffer *message,
 		       struct iocom_err *err)
+{
+	uint32_t length = (uint32_t)message->size;
+	struct credential who;
+	char *text = NULL;
+	int rc = way->check(gstage.guest, message->data, length, &text, err);
+
+	if (!rc)
+		rc = stage_open(&who, text, err);
+	free(text);
+	if (rc)
+		return rc;
+	rc = way->take(gstage.guest, fd, message->data, length, &who, err);
+	credential_free(&who);
+	return rc;
+}
+
+static int send_stream(const struct stage_way *way, const void *packed, size_t length, uid_t uid,
+		       bool local, struct iocom_err *err)
 {
 	const struct ucred who = {.pid = 1, .uid = uid, .gid = 100};
 	msgpack_sbuffer message;
@@ -484,14 +512,26 @@ static int send_stream(int (*take)(void *guest, int fd, const void *payload, uin
 	snprintf(text, sizeof(text), "%u", (unsigned)uid);
 	pack_begin(&pk, &message, 2);
 	pack_str(&pk, "cred", local ? NULL : text);
-	pack_bin(&pk, what, packed, length);
-	rc = take(gstage.guest, fds[0], message.data, (uint32_t)message.size, local ? &who : NULL,
-		  err);
+	pack_bin(&pk, way->what, packed, length);
+	if (local)
+		rc = way->local(gstage.guest, fds[0], message.data, (uint32_t)message.size, &who,
+				err);
+	else
+		rc = take_remote(way, fds[0], &message, err);
 	msgpack_sbuffer_destroy(&message);
 	if (rc)
 		close(fds[0]);
-	hear(fds[1]);
+	if (gstage.client_stays)
+		gstage.client = fds[1];
+	else
+		hear(fds[1]);
 	return rc;
+}
+
+const char *gstage_hear(void)
+{
+	hear(gstage.client);
+	return gstage.said;
 }
 
 int gstage_come(const char *job, const char *nonce, const struct gstage_client *client)
@@ -505,7 +545,7 @@ int gstage_come(const char *job, const char *nonce, const struct gstage_client *
 	make_spec(&spec, job, nonce, client);
 	assert_int_equal(spec_pack(&spec, &packed, &length, NULL), 0);
 	bind_credential("start", job, spec.node, nonce, packed, length);
-	rc = send_stream(guest_start, "spec", packed, length, client->uid, client->local, &err);
+	rc = send_stream(&way_start, packed, length, client->uid, client->local, &err);
 	free(packed);
 	trace_line("client of %s: %s%s%s", job, rc ? strerror(-rc) : "taken", rc ? ": " : "",
 		   err.text);
@@ -529,7 +569,7 @@ int gstage_attach(const char *job, const struct gstage_reader *reader)
 	snprintf(ask.resume, sizeof(ask.resume), "%s", reader->resume ? reader->resume : "");
 	assert_int_equal(attach_pack(&ask, &packed, &length), 0);
 	bind_credential("attach", job, ask.node, ask.nonce, packed, length);
-	rc = send_stream(guest_attach, "ask", packed, length, reader->uid, reader->local, &err);
+	rc = send_stream(&way_attach, packed, length, reader->uid, reader->local, &err);
 	free(packed);
 	trace_line("reader of %s: %s%s%s%s%s", job, rc ? strerror(-rc) : "taken", rc ? ": " : "",
 		   err.text, gstage.said[0] ? ", hears: " : "", gstage.said);

@@ -43,6 +43,8 @@ struct gstage {
 	bool answered;		   /* whether the guest has answered it */
 	struct peer_answer answer; /* the answer */
 	char said[512];		   /* the readable text that the last client got */
+	bool client_stays;	   /* clients that come are not heard before gstage_hear */
+	int client;		   /* the last one that stays */
 	bool forged;		   /* credentials bind another job */
 	int munged_rc;
 };
@@ -80,6 +82,8 @@ struct gstage_client {
 	uint64_t spool_bytes;
 };
 int gstage_come(const char *job, const char *nonce, const struct gstage_client *client);
+/* What the client that stays was told, and it leaves. */
+const char *gstage_hear(void);
 /* Starts a job: it gets a place, and its client comes. */
 void gstage_launch(const struct job_order *order);
 /* Starts a job that runs and whose home knows that; the trace shows it as one line. */

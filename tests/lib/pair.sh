@@ -19,7 +19,7 @@ pair_begin() {
 }
 
 # Mounts for the control groups of the two: cgroup2, and v1 if there is any.
-pair_groups() { awk '$3 == "cgroup2" || ($3 == "cgroup" && $4 ~ /memory|cpu/) { print $2 }' /proc/mounts; }
+pair_groups() { awk '$3 == "cgroup2" || ($3 == "cgroup" && $4 ~ /memory|cpu|pids/) { print $2 }' /proc/mounts; }
 
 pair_stop() { # NAME [SIGNAL]
 	local pid=${PAIR_PID[$1]-}

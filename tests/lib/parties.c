@@ -221,15 +221,6 @@ static bool party_mute(void *arg)
 	return party->mute;
 }
 
-static int party_credential(void *arg, struct credential *credential, const char *text,
-			    struct iocom_err *err)
-{
-	(void)arg;
-	(void)credential;
-	(void)text;
-	return iocom_err_set(err, -EHOSTDOWN, "there is no munged in memory");
-}
-
 void party_publish(struct party *party)
 {
 	struct iocom_vector own;
@@ -303,7 +294,7 @@ static void party_settings(struct party *party, unsigned number)
 		.keep_days = 7,
 		.lease_s = LEASE_S,
 		.spool_mb = 1,
-		.spool_total_mb = 10,
+		.spool_total_mb = 64,
 	};
 	snprintf(set->name, sizeof(set->name), "n%u", number);
 	snprintf(set->address, sizeof(set->address), "10.0.0.%u", number);
@@ -388,7 +379,6 @@ static int party_make_guest(struct party *party)
 			  .sequence = party_sequence,
 			  .sample = party_nothing,
 			  .changed = party_nothing,
-			  .credential = party_credential,
 			  .ask = bus_ask,
 			  .ask_arg = party,
 			  .answer = bus_answer},
@@ -629,13 +619,15 @@ void parties_finish(struct parties *all, const char *job, uint8_t kind, uint32_t
 static void pack_submission(const struct party_submission *s, msgpack_sbuffer *out)
 {
 	msgpack_packer pk;
-	size_t n = 5 + (s->node != NULL) + (s->again != NULL) + s->restartable;
+	size_t n = 7 + (s->node != NULL) + (s->again != NULL) + s->restartable;
 
 	pack_begin(&pk, out, n);
 	pack_str(&pk, "cwd", s->cwd ? s->cwd : "/");
 	pack_str(&pk, "executable", "work");
 	pack_bool(&pk, "run", !s->ask_only);
 	pack_bool(&pk, "home_dir", s->home_dir);
+	pack_bool(&pk, "detach", s->detach);
+	pack_bool(&pk, "named", s->named);
 	if (s->node)
 		pack_str(&pk, "node", s->node);
 	if (s->again)

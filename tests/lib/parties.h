@@ -90,6 +90,7 @@ struct party_submission {
 	double memory_mb;
 	bool home_dir;
 	bool ask_only; /* the client only asks where the job would run */
+	bool detach, named;
 };
 
 struct parties {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cluster/peer_message.h"
 #include "user/clock.h"
 #include "user/pack.h"
 
@@ -141,7 +142,7 @@ static void spoil(struct bus_message *m, bool whole)
 		pack_begin(&pk, &m->body, 0);
 		return;
 	}
-	if (unpack_map(&map, m->body.data, m->body.size) ||
+	if (unpack_map_of(&map, m->body.data, m->body.size, PEER_VALUES_MAX) ||
 	    peer_answer_unpack(&answer, m->type, &map.data))
 		abort();
 	msgpack_unpacked_destroy(&map);
@@ -295,7 +296,7 @@ static int bus_handle(struct bus_message *m, struct peer_answer *answer, struct 
 	struct party *to = m->to;
 	struct peer_request r;
 	msgpack_unpacked map;
-	int rc = unpack_map(&map, m->body.data, m->body.size);
+	int rc = unpack_map_of(&map, m->body.data, m->body.size, PEER_VALUES_MAX);
 
 	if (rc)
 		return iocom_err_set(err, rc, "it is no map");
@@ -413,7 +414,7 @@ static void deliver_answer(struct bus_message *m)
 	if (!call) {
 		note_message(m, " (nobody waits for it)");
 	} else {
-		rc = unpack_map(&map, m->body.data, m->body.size);
+		rc = unpack_map_of(&map, m->body.data, m->body.size, PEER_VALUES_MAX);
 		if (!rc) {
 			rc = peer_answer_unpack(&answer, m->type, &map.data);
 			msgpack_unpacked_destroy(&map);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 #include "tests/lib/rig.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -11,11 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* How often caches are dropped before a page that stays is accepted, and the pause between. */
+#define DROPS_MAX     10
+#define DROP_AGAIN_US 50000
 
 int rig_shell(const char *format, ...)
 {
@@ -167,6 +174,25 @@ static int make_network(struct rig *rig)
 	return 0;
 }
 
+/*
+ * Locks all pages of this program and its libraries in memory, whoever drops caches or reclaims
+ * what was not used lately: a child's faults on them would be measured. (The sanitizers' mlock does
+ * nothing.)
+ */
+static void lock_program(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long from, to;
+	char line[512], mode;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %c", &from, &to, &mode) == 3 && mode == 'r' &&
+		    strchr(line, '/'))
+			syscall(SYS_mlock, from, to - from);
+	if (maps)
+		fclose(maps);
+}
+
 int rig_up(struct rig *rig, unsigned megabytes)
 {
 	memset(rig, 0, sizeof(*rig));
@@ -196,6 +222,7 @@ int rig_up(struct rig *rig, unsigned megabytes)
 		return fail(rig, "cannot make an ext4 on a loop device");
 	if (make_network(rig))
 		return fail(rig, "cannot make network namespaces");
+	lock_program();
 	return 0;
 }
 
@@ -281,7 +308,7 @@ int rig_enter_netns(const char *name)
 	return rc;
 }
 
-void rig_drop_caches(void)
+static void drop_caches(void)
 {
 	int fd;
 
@@ -292,4 +319,61 @@ void rig_drop_caches(void)
 	if (write(fd, "1", 1) != 1)
 		perror("drop_caches");
 	close(fd);
+}
+
+/* Returns how many of the pages of the file FD are in memory. */
+static size_t pages_resident(int fd)
+{
+	struct stat st;
+	size_t pages, resident = 0;
+	unsigned char *state;
+	void *map;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+		return 0;
+	pages = ((size_t)st.st_size + 4095) / 4096;
+	state = calloc(pages, 1);
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (state && map != MAP_FAILED && !mincore(map, (size_t)st.st_size, state))
+		for (size_t i = 0; i < pages; i++)
+			resident += state[i] & 1;
+	if (map != MAP_FAILED)
+		munmap(map, (size_t)st.st_size);
+	free(state);
+	return resident;
+}
+
+/* Returns true and a file of DIRECTORY of which a page is in memory. */
+static bool find_resident(const char *directory, char *name, size_t size)
+{
+	DIR *files = opendir(directory);
+	struct dirent *entry;
+	bool found = false;
+
+	while (files && !found && (entry = readdir(files))) {
+		int fd = openat(dirfd(files), entry->d_name,
+				O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		found = pages_resident(fd) > 0;
+		close(fd);
+		snprintf(name, size, "%s", entry->d_name);
+	}
+	if (files)
+		closedir(files);
+	return found;
+}
+
+void rig_drop_caches(const struct rig *rig)
+{
+	char name[256];
+
+	for (int n = 0; n < DROPS_MAX; n++) {
+		drop_caches();
+		if (!find_resident(rig->mount, name, sizeof(name)))
+			return;
+		usleep(DROP_AGAIN_US);
+	}
+	printf("# pages of %s stay in memory\n", name);
 }

@@ -45,7 +45,11 @@ int rig_enter_cgroup(const char *path, pid_t pid);
 int rig_limit(const struct rig *rig, bool write, unsigned long bytes_per_s);
 /* Moves this thread into the network namespace. Returns 0 or -1. */
 int rig_enter_netns(const char *name);
-/* Drops the page cache. */
-void rig_drop_caches(void);
+/*
+ * Drops the page cache, and again until no page of a file on the rig's disk is left: a folio that
+ * anybody looks at in that moment stays, and what is read of it later is not read from the disk.
+ * Gives up after half a second and says which file stays.
+ */
+void rig_drop_caches(const struct rig *rig);
 
 #endif

@@ -220,11 +220,12 @@ static int in_memory_outcome(const char *jobs_dir, const char *run_dir, const ch
 	return 0;
 }
 
-static void in_memory_kill(const char *scope, const char *job)
+static void in_memory_kill(const char *scope, uid_t uid, const char *job)
 {
 	struct shim *s = shim_find(job);
 
 	(void)scope;
+	(void)uid;
 	if (s)
 		shim_exit(s, 1, 9, "");
 }

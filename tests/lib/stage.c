@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/shim/order.h"
 #include "user/clock.h"
 #include "user/cgroup.h"
 
@@ -75,27 +77,37 @@ int stage_up(struct stage *stage)
 	return 0;
 }
 
-/* Removes what a failed test left running. */
-static void remove_jobs(const struct stage *stage, const struct cgroup_mounts *mounts)
+/* Removes the groups NAME/..., with what a failed test left running. */
+static void remove_below(const struct stage *stage, const struct cgroup_mounts *mounts,
+			 const char *name)
 {
 	const struct dirent *entry;
 	struct cgroup group;
 	char path[512];
-	DIR *jobs;
+	DIR *groups;
 
-	if (!cgroup_name(mounts, stage->scope, "shims", &group, NULL))
-		cgroup_remove(&group, 2000);
-	snprintf(path, sizeof(path), "%s/%s/jobs", mounts->v2, stage->scope);
-	jobs = opendir(path);
-	while (jobs && (entry = readdir(jobs))) {
+	snprintf(path, sizeof(path), "%s/%s/%s", mounts->v2, stage->scope, name);
+	groups = opendir(path);
+	while (groups && (entry = readdir(groups))) {
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "jobs/%.200s", entry->d_name);
+		snprintf(path, sizeof(path), "%s/%.200s", name, entry->d_name);
+		if (strchr(entry->d_name, '@'))
+			remove_below(stage, mounts, path);
 		if (!cgroup_name(mounts, stage->scope, path, &group, NULL))
 			cgroup_remove(&group, 2000);
 	}
-	if (jobs)
-		closedir(jobs);
+	if (groups)
+		closedir(groups);
+}
+
+static void remove_jobs(const struct stage *stage, const struct cgroup_mounts *mounts)
+{
+	struct cgroup group;
+
+	if (!cgroup_name(mounts, stage->scope, "shims", &group, NULL))
+		cgroup_remove(&group, 2000);
+	remove_below(stage, mounts, "jobs");
 }
 
 void stage_down(struct stage *stage)
@@ -157,6 +169,8 @@ static void fill_spec(struct stage *stage, const struct want *want, struct spec 
 	snprintf(spec->job, sizeof(spec->job), "stage-%d-%u", getpid(), ++stage->sequence);
 	if (want->limit.soft)
 		spec->limits[spec->nlimits++] = want->limit;
+	for (size_t i = 0; i < want->nlimits; i++)
+		spec->limits[spec->nlimits++] = want->limits[i];
 }
 
 struct job stage_start(struct stage *stage, const struct want *want)
@@ -169,14 +183,19 @@ struct job stage_start(struct stage *stage, const struct want *want)
 		.scope_cgroup = stage->scope,
 		.uid = want->uid || want->root ? want->uid : NOBODY,
 		.gid = want->uid || want->root ? want->gid : NOBODY,
+		.allow_root = want->allow_root,
 		.pam = want->pam,
 		.begin_ms = want->begin_ms,
-		.lease_until_ms =
-			want->lease_ms ? clock_boot_ns() / CLOCK_NS_PER_MS + want->lease_ms : 0,
+		.lease_until_ms = want->lease_is_over ? 2
+				  : want->lease_ms
+					  ? clock_boot_ns() / CLOCK_NS_PER_MS + want->lease_ms
+					  : 0,
 		.renew = want->renew,
 		.spool_max = 1u << 20,
+		.spill_max = SHIM_SPILL_MAX - want->spill_less,
 		.spare = want->spare,
 		.account = want->account,
+		.user_limits = want->flat ? NULL : &want->user_limits,
 	};
 	struct spec spec;
 	size_t length;
@@ -270,10 +289,16 @@ int stage_reap(struct job *job)
 
 bool stage_group_exists(const struct stage *stage, const char *job)
 {
-	char path[512];
+	char pattern[512];
+	glob_t found;
+	bool any;
 
-	snprintf(path, sizeof(path), "%s/%s/jobs/%s", stage->v2, stage->scope, job);
-	return access(path, F_OK) == 0;
+	/* below any user */
+	snprintf(pattern, sizeof(pattern), "%s/%s/jobs/*/%s", stage->v2, stage->scope, job);
+	any = !glob(pattern, 0, NULL, &found);
+	globfree(&found);
+	snprintf(pattern, sizeof(pattern), "%s/%s/jobs/%s", stage->v2, stage->scope, job);
+	return any || !access(pattern, F_OK);
 }
 
 int stage_count(const char *first, const char *second)

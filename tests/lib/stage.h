@@ -29,20 +29,26 @@ struct want {
 	const char *in; /* file for standard input */
 	uid_t uid;	/* 0: user nobody, unless `root` */
 	gid_t gid;
-	bool root;
+	bool root, allow_root;
 	mode_t umask;
 	uint32_t grace_ms, closed;
-	struct spec_limit limit; /* soft 0: no limit */
+	struct spec_limit limit;	 /* soft 0: no limit */
+	const struct spec_limit *limits; /* more of them */
+	size_t nlimits;
 	struct terminal tty;
-	uint32_t begin_ms; /* limit for PAM, and again for exec; 0: the default */
-	const char *pam;   /* directory of PAM's service file */
-	uint64_t lease_ms; /* length of the lease from now on; 0: no lease */
+	uint32_t begin_ms;  /* limit for PAM, and again for exec; 0: the default */
+	const char *pam;    /* directory of PAM's service file */
+	uint64_t lease_ms;  /* length of the lease from now on; 0: no lease */
+	bool lease_is_over; /* there is one, which ended when the machine started */
 	struct launch_renew renew;
 	bool detach;
 	uint64_t spool_bytes;
+	uint64_t spill_less; /* bytes that the client may leave less than SHIM_SPILL_MAX */
 	struct launch_spare *spare;
 	const struct account *account;
 	const char *jobs; /* another jobs directory */
+	bool flat;	  /* the cgroup is jobs/JOB, as an agent without groups of users has it */
+	struct cgroup_limits user_limits; /* of the user's group */
 };
 
 struct job {

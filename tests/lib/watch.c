@@ -85,7 +85,7 @@ uint64_t watch_drop(const struct watch *watch, const char *name)
 
 double watch_missed(const struct watch *watch)
 {
-	return (double)watch_drop(watch, "recursion");
+	return (double)(watch_drop(watch, "recursion") + watch_drop(watch, "task_storage"));
 }
 
 void watch_degraded(const char *name, const char *what, const char *why)
@@ -113,6 +113,12 @@ void watch_open(struct watch *watch, const struct monitor_config *config)
 
 	if (config)
 		used = *config;
+	/*
+	 * The switch for statistics patches the kernel's code, and an emulator of several
+	 * processors may run into a breakpoint that is gone again: then the machine panics.
+	 */
+	if (watch_emulated() && !watch->statistics)
+		used.no_program_cost = true;
 	if (ablate)
 		used.ablate |= (uint32_t)strtoul(ablate, NULL, 0);
 	if (monitor_open(&watch->monitor, &used, &err) ||

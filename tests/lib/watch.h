@@ -17,6 +17,7 @@ struct watch {
 	struct rig rig;
 	struct monitor *monitor;
 	struct monitor_sample sample;
+	bool statistics; /* also in an emulated machine: set it between watch_rig and watch_open */
 };
 
 /* Prints the row. Fails the test if |measured - truth| > TOLERANCE * truth. */
@@ -37,8 +38,9 @@ void watch_compare_lost(const char *name, const char *what, double truth, double
  */
 uint64_t watch_drop(const struct watch *watch, const char *name);
 /*
- * Returns the events of the last reading that were reported as lost (drop `recursion`): if
- * tracepoints may be preempted, an event skips a program that already runs on that CPU.
+ * Returns the events that were reported as lost until the last reading. Drop `recursion`: if
+ * tracepoints may be preempted, an event skips a program that already runs on that CPU. Drop
+ * `task_storage`: a thread finds the storage of its CPU in use by a reader that was preempted.
  */
 double watch_missed(const struct watch *watch);
 /* Prints a row for a case that this kernel cannot measure, and why: neither passed nor failed. */

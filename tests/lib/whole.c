@@ -69,15 +69,6 @@ static bool is_mute(void *arg)
 	return false;
 }
 
-static int no_credential(void *arg, struct credential *credential, const char *text,
-			 struct iocom_err *err)
-{
-	(void)arg;
-	(void)credential;
-	(void)text;
-	return iocom_err_set(err, -EHOSTDOWN, "no munged here");
-}
-
 /* --- supervisors that cannot be started ------------------------------------------- */
 
 static int no_shim(const struct launch_order *order, int stream, pid_t *shim, int *leash,
@@ -97,9 +88,10 @@ static void no_spare(struct launch_spare *spare, const char *shim_path, const ch
 	(void)scope;
 }
 
-static void no_bury(const char *scope, const char *job)
+static void no_bury(const char *scope, uid_t uid, const char *job)
 {
 	(void)scope;
+	(void)uid;
 	(void)job;
 }
 
@@ -163,8 +155,8 @@ static int make_guest(struct whole *w, struct iocom_err *err)
 		.accounts = w->accounts,
 		.cpu_speed = 1,
 		.launcher = &no_launcher,
-		.ports = {w, own_vector, own_sequence, sample_now, something_changed, no_credential,
-			  peers_ask, &w->peers, peers_answer},
+		.ports = {w, own_vector, own_sequence, sample_now, something_changed, peers_ask,
+			  &w->peers, peers_answer},
 	};
 	struct pulse_jobs jobs;
 	int rc = guest_new(&w->guest, &config, err);

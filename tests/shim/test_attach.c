@@ -20,6 +20,7 @@
 
 #include "user/frame.h"
 #include "user/record.h"
+#include "agent/shim/order.h"
 #include "tests/lib/stage.h"
 
 #define SH(script)                                                                                 \
@@ -210,13 +211,15 @@ static void test_attach_first(void **state)
 {
 	struct want want = SH("echo one; read x; echo two; exit 4");
 	struct stage *stage = *state;
+	struct launch_event event;
 	struct run_result result;
 	struct job job;
 
 	want.grace_ms = 20000;
 	job = stage_start(stage, &want);
 	close(job.client);
-	usleep(100000);
+	/* Only then its shim takes clients. */
+	assert_int_equal(stage_event(job.leash, &event), 0);
 	{
 		/* The end of the input makes the job write its second line. */
 		struct run_stream_options options = {
@@ -495,6 +498,34 @@ static void test_ended_meanwhile(void **state)
 	expect_error(ask_for(stage, job.name, 100005, 0, "", stage->jobs), "it ends at 100004");
 	close(job.leash);
 	record_remove(stage->jobs, job.name);
+}
+
+/* Nothing is kept beyond the bytes that the agent reserved, and a reader is told how many miss. */
+static void left_with(struct stage *stage, uint64_t room, const char *missing)
+{
+	struct want want = SH("echo x >&2; head -c 520000 /dev/zero; exit 6");
+	struct run_result result;
+	struct stat st;
+	struct job job;
+
+	want.grace_ms = 20000;
+	want.spill_less = SHIM_SPILL_MAX - room;
+	job = stage_start(stage, &want);
+	close(job.client);
+	stage_reap(&job);
+	assert_int_equal(launch_forget(stage->jobs, stage->run, job.name), room);
+	assert_int_equal(play_again(stage, job.name, ATTACH_FIRST, &result), 6);
+	assert_int_equal(stat(stage->out, &st), 0);
+	assert_int_equal(st.st_size, room);
+	assert_non_null(strstr(result.text, missing));
+	close(job.leash);
+	record_remove(stage->jobs, job.name);
+}
+
+static void test_left_quota(void **state)
+{
+	left_with(*state, 65536, "454466 bytes of the job's output were not kept");
+	left_with(*state, 0, "520002 bytes of the job's output were not kept");
 }
 
 /* The client took all output and was gone before it knew the status, so the status is kept. */
@@ -848,6 +879,7 @@ int main(void)
 		cmocka_unit_test(test_comes_back),
 		cmocka_unit_test(test_cannot_come_back),
 		cmocka_unit_test(test_ended_meanwhile),
+		cmocka_unit_test(test_left_quota),
 		cmocka_unit_test(test_status_kept),
 		cmocka_unit_test(test_nothing_kept),
 		cmocka_unit_test(test_detached),

@@ -12,8 +12,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/shim/child.h"
 #include "tests/lib/stage.h"
 
 #define NOBODY 65534
@@ -112,7 +115,7 @@ static void test_failed_steps(void **state)
 	struct want want = SH("echo ran");
 	struct stage *stage = *state;
 
-	want.limit = (struct spec_limit){RLIMIT_NOFILE, 123};
+	want.limit = (struct spec_limit){RLIMIT_NOFILE, 123, RLIM_INFINITY};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct changed *c;
 
@@ -151,7 +154,7 @@ static void assert_in_group(const struct stage *stage, const char *text)
 	char wanted[160];
 
 	assert_non_null(line);
-	snprintf(wanted, sizeof(wanted), "/%s/jobs/stage-", stage->scope);
+	snprintf(wanted, sizeof(wanted), "/%s/jobs/user@65534/stage-", stage->scope);
 	assert_non_null(strstr(line, wanted));
 }
 
@@ -188,11 +191,11 @@ static void test_cgroup_in_use(void **state)
 	pid_t pid;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s/jobs/stage-%d-%u", stage->v2, stage->scope, getpid(),
-		 stage->sequence + 1);
 	assert_int_equal(stage_run(stage, &want, &result), 0); /* makes the groups above */
-	snprintf(path, sizeof(path), "%s/%s/jobs/stage-%d-%u", stage->v2, stage->scope, getpid(),
-		 stage->sequence + 1);
+	snprintf(path, sizeof(path), "%s/%s/jobs/user@65534", stage->v2, stage->scope);
+	assert_int_equal(mkdir(path, 0755), 0); /* the end of the job removed it */
+	snprintf(path, sizeof(path), "%s/%s/jobs/user@65534/stage-%d-%u", stage->v2, stage->scope,
+		 getpid(), stage->sequence + 1);
 	assert_int_equal(mkdir(path, 0755), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -357,21 +360,134 @@ static void low_hard_limit(const void *arg)
 		_exit(1);
 }
 
+/* The job gets the user's own limits, up to this machine's hard limits. */
 static void test_limits(void **state)
 {
+	static const struct {
+		rlim_t soft, hard;
+		const char *says;
+	} cases[] = {
+		{250, RLIM_INFINITY, "250\n300\n"},
+		{4000, RLIM_INFINITY, "300\n300\n"},
+		{RLIM_INFINITY, RLIM_INFINITY, "300\n300\n"},
+		{4000, 5000, "300\n300\n"},
+		{250, 299, "250\n299\n"},
+		{150, 150, "150\n150\n"},
+		{250, 301, "250\n300\n"},
+	};
 	struct want want = SH("ulimit -Sn; ulimit -Hn");
-	const struct changed *c;
 
-	/* The job gets the user's own limits, up to this machine's hard limits. */
-	want.limit = (struct spec_limit){RLIMIT_NOFILE, 250};
-	c = run_changed(*state, &want, low_hard_limit, NULL);
-	assert_string_equal(c->out, "250\n300\n");
-	want.limit.soft = 4000;
-	c = run_changed(*state, &want, low_hard_limit, NULL);
-	assert_string_equal(c->out, "300\n300\n");
-	want.limit.soft = RLIM_INFINITY;
-	c = run_changed(*state, &want, low_hard_limit, NULL);
-	assert_string_equal(c->out, "300\n300\n");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct changed *c;
+
+		want.limit = (struct spec_limit){RLIMIT_NOFILE, cases[i].soft, cases[i].hard};
+		want.root = want.allow_root = false;
+		c = run_changed(*state, &want, low_hard_limit, NULL);
+		assert_string_equal(c->out, cases[i].says);
+		/* Root may raise its hard limits, but a job of root gets no higher ones either. */
+		want.root = want.allow_root = true;
+		c = run_changed(*state, &want, low_hard_limit, NULL);
+		assert_string_equal(c->out, cases[i].says);
+	}
+}
+
+static void test_several_limits(void **state)
+{
+	static const struct spec_limit limits[] = {
+		{RLIMIT_NOFILE, 60, 70},
+		{RLIMIT_NPROC, 3000, 4000},
+		{RLIMIT_CORE, 0, 0},
+		{RLIMIT_FSIZE, RLIM_INFINITY, RLIM_INFINITY},
+	};
+	struct want want = SH("grep -E '^Max (core|proc|open)' /proc/self/limits | tr -s ' '; "
+			      "ulimit -n 71 || echo no more");
+	struct stage *stage = *state;
+	struct run_result result;
+
+	want.limits = limits;
+	want.nlimits = sizeof(limits) / sizeof(limits[0]);
+	assert_int_equal(stage_run(stage, &want, &result), 0);
+	assert_string_equal(stage_read(stage->out), "Max core file size 0 0 bytes \n"
+						    "Max processes 3000 4000 processes \n"
+						    "Max open files 60 70 files \nno more\n");
+}
+
+static bool may_raise_limits(void)
+{
+	const char *at = strstr(stage_read("/proc/self/status"), "CapEff:");
+
+	return at && strtoull(at + 7, NULL, 16) >> CAP_SYS_RESOURCE & 1;
+}
+
+/*
+ * Starts a child whose session has the hard limit SESSION for files, and whose user had HARD at
+ * home, while the agent has 300. Returns the job's soft and hard limits.
+ */
+static const char *limits_of_session(struct stage *stage, rlim_t session, rlim_t soft, rlim_t hard)
+{
+	static char path[] = "PATH=/usr/bin:/bin", *env[] = {path, NULL}, text[64];
+	static char *argv[] = {(char *)"/bin/sh", (char *)"-c",
+			       (char *)"echo $(ulimit -Sn) $(ulimit -Hn)", NULL};
+	struct identity identity = {.uid = NOBODY, .gid = NOBODY};
+	struct order order = {
+		.uid = NOBODY,
+		.gid = NOBODY,
+		.begin_ms = 60000,
+		.spec = {.node = "here",
+			 .executable = argv[0],
+			 .cwd = (char *)"/",
+			 .argv = argv,
+			 .env = env,
+			 .limits = {{RLIMIT_NOFILE, soft, hard}},
+			 .nlimits = 1},
+	};
+	const struct rlimit agents = {200, 300};
+	struct cgroup_mounts mounts;
+	struct cgroup group;
+	struct iocom_err err;
+	struct child child;
+	struct pollfd p = {.events = POLLIN};
+	ssize_t n;
+
+	assert_int_equal(cgroup_mounts_read("/proc/self/mounts", &mounts, NULL), 0);
+	assert_int_equal(cgroup_name(&mounts, stage->scope, "jobs/session", &group, NULL), 0);
+	assert_int_equal(cgroup_create(&group, NULL), 0);
+	identity.session.set = true;
+	for (int i = 0; i < RLIM_NLIMITS; i++)
+		getrlimit((__rlimit_resource_t)i, &identity.session.limits[i]);
+	identity.session.limits[RLIMIT_NOFILE] = (struct rlimit){session, session};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &agents), 0);
+	assert_int_equal(child_start(&child, &order, &identity, &group, &err), 0);
+	p.fd = child.stdio[1];
+	assert_int_equal(poll(&p, 1, 30000), 1);
+	n = read(p.fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = 0;
+	waitpid(child.pid, NULL, 0);
+	for (int i = 0; i < 3; i++)
+		close(child.stdio[i]);
+	close(child.pidfd);
+	cgroup_remove(&group, 2000);
+	return text;
+}
+
+/* PAM may raise the limits above the agent's. Then its hard limits hold, and the user's own. */
+static void test_limits_of_the_session(void **state)
+{
+	struct stage *stage = *state;
+	struct rlimit before;
+
+	if (!may_raise_limits()) {
+		print_message("root may not raise limits here (no CAP_SYS_RESOURCE)\n");
+		skip();
+	}
+	getrlimit(RLIMIT_NOFILE, &before);
+	assert_string_equal(limits_of_session(stage, 1000, 500, 700), "500 700\n");
+	assert_string_equal(limits_of_session(stage, 1000, 900, 5000), "900 1000\n");
+	assert_string_equal(limits_of_session(stage, 1000, 5000, 5000), "1000 1000\n");
+	assert_string_equal(limits_of_session(stage, 1000, RLIM_INFINITY, RLIM_INFINITY),
+			    "1000 1000\n");
+	assert_string_equal(limits_of_session(stage, 100, 500, 700), "100 100\n");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 /* --- what the agent had ----------------------------------------------------------------- */
@@ -556,6 +672,8 @@ int main(void)
 		cmocka_unit_test(test_directory),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_several_limits),
+		cmocka_unit_test(test_limits_of_the_session),
 		cmocka_unit_test(test_nothing_is_inherited),
 		cmocka_unit_test(test_others_do_inherit),
 		cmocka_unit_test(test_session),

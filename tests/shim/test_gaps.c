@@ -264,7 +264,7 @@ static void test_killed_supervisor(void **state)
 	kill(job.shim, SIGKILL);
 	close(client);
 	stage_reap(&job);
-	snprintf(name, sizeof(name), "jobs/%s", job.name);
+	snprintf(name, sizeof(name), "jobs/user@65534/%s", job.name);
 	assert_int_equal(cgroup_mounts_read("/proc/self/mounts", &mounts, NULL), 0);
 	assert_int_equal(cgroup_name(&mounts, stage->scope, name, &group, NULL), 0);
 	cgroup_remove(&group, 5000);
@@ -350,7 +350,7 @@ static void test_place(void **state)
 	struct job job;
 	int first, leash;
 	uid_t uid;
-	pid_t pid;
+	pid_t pid, leaving;
 
 	want.spool_bytes = 1 << 20;
 	job = start(stage, &want);
@@ -378,6 +378,19 @@ static void test_place(void **state)
 	assert_int_equal(process_slot_holder(path, &pid, &uid), 0);
 	assert_int_equal(process_slot_kill(path), -ESRCH);
 	close(first);
+	/* One that is just leaving keeps nobody out. */
+	leaving = fork();
+	if (!leaving) {
+		if (process_slot_take(path, 4242) < 0)
+			_exit(1);
+		usleep(100000);
+		_exit(0);
+	}
+	for (int i = 0; i < 500 && !process_slot_holder(path, &pid, &uid); i++)
+		usleep(1000);
+	play(stage, come(stage, job.name, from(0)), NULL, &result);
+	assert_null(strstr(result.text, "others are reading"));
+	assert_int_equal(waitpid(leaving, NULL, 0), leaving);
 	place = NULL;
 	over(stage, &job);
 }

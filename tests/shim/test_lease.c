@@ -168,6 +168,33 @@ static void test_leases(void **state)
 		one_lease(*state, &lease_cases[i]);
 }
 
+/* The node was so slow that the lease ended before the job could begin: it may run elsewhere. */
+static void test_lease_over_before_the_job(void **state)
+{
+	struct stage *stage = *state;
+	struct run_stream_options options = {.stdio = {-1, -1, -1}};
+	struct run_result result;
+	struct launch_event end;
+	struct job job;
+	char mark[128];
+	struct want want = {.argv = {"/bin/sh", "-c", "touch \"$0\"; exec sleep 975", mark, NULL},
+			    .lease_is_over = true};
+
+	snprintf(mark, sizeof(mark), "%s/began", stage->dir);
+	job = stage_start(stage, &want);
+	assert_int_equal(job.rc, 0);
+	assert_int_equal(run_stream(&options, job.client, &result), LAUNCH_NEVER);
+	assert_non_null(strstr(result.text, "took longer to begin"));
+	assert_int_equal(stage_event(job.leash, &end), 0);
+	assert_int_equal(end.type, LAUNCH_EXITED);
+	assert_int_equal(end.kind, 3);
+	assert_int_equal(end.value, LAUNCH_NEVER);
+	close(job.leash);
+	assert_int_equal(stage_reap(&job), 1);
+	assert_false(stage_group_exists(stage, job.name));
+	assert_int_equal(access(mark, F_OK), -1);
+}
+
 /* Leftovers of the first process that never fall silent have no lease of their own. */
 static void test_lease_over_for_what_is_left(void **state)
 {
@@ -570,6 +597,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_lease_over_before_the_job),
 		cmocka_unit_test(test_lease_over_for_what_is_left),
 		cmocka_unit_test(test_lease_over_for_a_slow_client),
 		cmocka_unit_test(test_signal_is_the_users),

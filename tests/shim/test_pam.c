@@ -61,8 +61,9 @@ static void service(struct stage *stage, const char *account, const char *sessio
 	snprintf(line, sizeof(line), "%.*s%s%s", (int)(at ? at - session : 0), session,
 		 at ? stage->dir : "", at ? at + 3 : session);
 	snprintf(text, sizeof(text),
-		 "account %s\nsession required pam_exec.so quiet %s/hook\nsession %s\n", account,
-		 stage->dir, line);
+		 "auth required pam_permit.so\naccount %s\nsession required pam_exec.so quiet "
+		 "%s/hook\nsession %s\n",
+		 account, stage->dir, line);
 	put(pam_dir, "iocom", text, 0644);
 }
 

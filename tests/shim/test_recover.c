@@ -467,12 +467,23 @@ static void test_bury(void **state)
 	mkdir(path, 0755);
 	snprintf(path, sizeof(path), "%s/%s/jobs/a-1-1", stage->v2, stage->scope);
 	assert_int_equal(mkdir(path, 0755), 0);
-	launch_bury(stage->scope, "a-1-2");
+	launch_bury(stage->scope, 7, "a-1-2");
 	assert_true(stage_group_exists(stage, "a-1-1"));
-	launch_bury(stage->scope, "../jobs/a-1-1"); /* this name is not a job's id */
+	launch_bury(stage->scope, 7, "../jobs/a-1-1"); /* this name is not a job's id */
 	assert_true(stage_group_exists(stage, "a-1-1"));
-	launch_bury(stage->scope, "a-1-1");
+	launch_bury(stage->scope, 7, "a-1-1");
 	assert_false(stage_group_exists(stage, "a-1-1"));
+	/* Below its user's group, which goes too, but not another user's. */
+	snprintf(path, sizeof(path), "%s/%s/jobs/user@7", stage->v2, stage->scope);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/%s/jobs/user@7/a-1-1", stage->v2, stage->scope);
+	assert_int_equal(mkdir(path, 0755), 0);
+	launch_bury(stage->scope, 8, "a-1-1");
+	assert_true(stage_group_exists(stage, "a-1-1"));
+	launch_bury(stage->scope, 7, "a-1-1");
+	assert_false(stage_group_exists(stage, "a-1-1"));
+	snprintf(path, sizeof(path), "%s/%s/jobs/user@7", stage->v2, stage->scope);
+	assert_int_equal(access(path, F_OK), -1);
 }
 
 int main(void)

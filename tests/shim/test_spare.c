@@ -8,18 +8,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "user/cgroup.h"
 #include "agent/shim/spare.h"
 #include "tests/lib/stage.h"
+#include "user/record.h"
 
 /* Returns the first line of /proc/PID/NAME. */
 static const char *word_of(pid_t pid, const char *name)
@@ -49,7 +52,7 @@ static struct launch_spare made(const struct stage *stage)
 
 	launch_spare_make(&spare, stage->shim, stage->scope);
 	assert_true(spare.waits);
-	for (int i = 0; i < 500 && !is_spare(spare.pid); i++)
+	for (int i = 0; i < 3000 && !is_spare(spare.pid); i++)
 		usleep(10000);
 	assert_true(is_spare(spare.pid));
 	return spare;
@@ -92,6 +95,111 @@ static void test_used(void **state)
 	close(job.leash);
 	assert_int_equal(stage_reap(&job), 0);
 	assert_false(stage_group_exists(stage, job.name));
+}
+
+/* Returns whether the spare record of PID is in DIRECTORY. */
+static bool has_spare_record(const char *directory, pid_t pid)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/.spare-%d", directory, (int)pid);
+	return access(path, F_OK) == 0;
+}
+
+static void until_spare_record(const char *directory, pid_t pid, bool there)
+{
+	for (int i = 0; i < 3000 && has_spare_record(directory, pid) != there; i++)
+		usleep(10000);
+	assert_int_equal(has_spare_record(directory, pid), there);
+}
+
+static struct launch_spare made_with_record(struct stage *stage)
+{
+	struct launch_spare spare = {.jobs_dir = stage->jobs};
+
+	launch_spare_make(&spare, stage->shim, stage->scope);
+	assert_true(spare.waits);
+	until_spare_record(stage->jobs, spare.pid, true);
+	return spare;
+}
+
+/* The record that the spare made is the job's: the same directory, with its files. */
+static void test_record_in_advance(void **state)
+{
+	struct stage *stage = *state;
+	struct launch_spare spare = made_with_record(stage);
+	struct want want = {.argv = {"cat"}, .spare = &spare};
+	char path[PATH_MAX];
+	struct stat before, after;
+	struct launch_event e;
+	struct job job;
+
+	snprintf(path, sizeof(path), "%s/.spare-%d", stage->jobs, (int)spare.pid);
+	assert_int_equal(stat(path, &before), 0);
+	job = stage_start(stage, &want);
+	assert_int_equal(job.rc, 0);
+	assert_false(has_spare_record(stage->jobs, spare.pid));
+	snprintf(path, sizeof(path), "%s/%s", stage->jobs, job.name);
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(after.st_ino, before.st_ino);
+	assert_int_equal(stage_event(job.leash, &e), 0);
+	assert_int_equal(e.type, LAUNCH_STARTED);
+	assert_int_equal(stage_signal(stage, job.name, SIGKILL), 0);
+	assert_int_equal(stage_event(job.leash, &e), 0);
+	assert_int_equal(e.type, LAUNCH_EXITED);
+	close(job.client);
+	close(job.leash);
+	assert_int_equal(stage_reap(&job), 0);
+	record_remove(stage->jobs, job.name);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static int found_any(void *arg, const struct launch_found *f)
+{
+	(void)arg;
+	if (f->leash >= 0)
+		close(f->leash);
+	return 0;
+}
+
+/* A spare whose agent leaves removes its record; that of a killed one the next agent removes. */
+static void test_record_without_a_job(void **state)
+{
+	struct stage *stage = *state;
+	struct launch_spare spare = made_with_record(stage);
+	pid_t pid = spare.pid;
+
+	launch_spare_drop(&spare);
+	until_spare_record(stage->jobs, pid, false);
+	status_of(pid);
+	spare = made_with_record(stage);
+	pid = spare.pid;
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	status_of(pid);
+	launch_spare_drop(&spare);
+	assert_true(has_spare_record(stage->jobs, pid));
+	assert_int_equal(launch_recover(stage->jobs, stage->run, found_any, NULL, NULL), 0);
+	assert_false(has_spare_record(stage->jobs, pid));
+}
+
+/* A job that was started here before is refused, and what it left is not touched. */
+static void test_record_is_not_taken_twice(void **state)
+{
+	struct stage *stage = *state;
+	struct launch_spare spare = made_with_record(stage);
+
+	assert_int_equal(record_take_spare(stage->jobs, spare.pid, "../n1-1-1"), -EINVAL);
+	assert_int_equal(record_take_spare(stage->jobs, 1, "n1-1-1"), -ENOENT);
+	assert_int_equal(record_take_spare(stage->jobs, spare.pid, "n1-1-1"), 0);
+	assert_true(record_make_spare(stage->jobs, 1) >= 0);
+	assert_int_equal(record_take_spare(stage->jobs, 1, "n1-1-1"), -EEXIST);
+	record_remove_spare(stage->jobs, ".spare-1");
+	assert_false(has_spare_record(stage->jobs, 1));
+	record_remove_spare(stage->jobs, "n1-1-1"); /* it is a job's */
+	assert_int_equal(record_make_spare("/nowhere", 1), -ENOENT);
+	launch_spare_drop(&spare);
+	status_of(spare.pid);
+	record_remove(stage->jobs, "n1-1-1");
 }
 
 static void test_runs_a_job(void **state)
@@ -234,11 +342,18 @@ static void test_mounts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_used),	 cmocka_unit_test(test_runs_a_job),
-		cmocka_unit_test(test_refuses),	 cmocka_unit_test(test_dead),
-		cmocka_unit_test(test_none),	 cmocka_unit_test(test_leaves_with_its_agent),
-		cmocka_unit_test(test_no_order), cmocka_unit_test(test_by_hand),
+		cmocka_unit_test(test_used),
+		cmocka_unit_test(test_runs_a_job),
+		cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_dead),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_leaves_with_its_agent),
+		cmocka_unit_test(test_no_order),
+		cmocka_unit_test(test_by_hand),
 		cmocka_unit_test(test_mounts),
+		cmocka_unit_test(test_record_in_advance),
+		cmocka_unit_test(test_record_without_a_job),
+		cmocka_unit_test(test_record_is_not_taken_twice),
 	};
 
 	if (geteuid() != 0) {

@@ -97,6 +97,23 @@ static void start_with(const void *spec, size_t length)
 	msgpack_sbuffer_destroy(&buffer);
 }
 
+/* Fills LENGTH bytes at OUT with { "k": [ 7, 7, ... ] }. */
+static void numbers(uint8_t *out, uint32_t length)
+{
+	const uint32_t n = length - 8;
+	const uint8_t begin[] = {0x81,
+				 0xa1,
+				 'k',
+				 0xdd,
+				 (uint8_t)(n >> 24),
+				 (uint8_t)(n >> 16),
+				 (uint8_t)(n >> 8),
+				 (uint8_t)n};
+
+	memset(out, 7, length);
+	memcpy(out, begin, sizeof(begin));
+}
+
 /* Makes a start of a job with one wrong field. */
 static void bad_spec(const char *how)
 {
@@ -134,6 +151,8 @@ static void bad_spec(const char *how)
 		spec.closed = 8;
 	else if (!strcmp(how, "limit-unknown"))
 		spec.limits[spec.nlimits++].resource = RLIM_NLIMITS;
+	else if (!strcmp(how, "limit-soft")) /* above its hard limit */
+		spec.limits[spec.nlimits++] = (struct spec_limit){RLIMIT_NOFILE, 2, 1};
 	else if (!strcmp(how, "argv-none"))
 		spec.argv = none;
 	for (size_t i = 0; !strcmp(how, "argv-many") && i <= SPEC_ARGS_MAX; i++)
@@ -219,6 +238,15 @@ static void make(const char *how)
 		memset(bytes + used, 0x91, 1u << 20);
 		used += 1u << 20;
 		bytes[used - 1] = 0x90;
+	} else if (!strcmp(how, "numbers")) { /* as many values as there is room for */
+		head(FRAME_START, FRAME_PAYLOAD_MAX);
+		numbers(bytes + used, FRAME_PAYLOAD_MAX);
+		used += FRAME_PAYLOAD_MAX;
+	} else if (!strcmp(how, "spec-numbers")) {
+		static uint8_t spec[SPEC_PACKED_MAX];
+
+		numbers(spec, sizeof(spec));
+		start_with(spec, sizeof(spec));
 	} else if (!strcmp(how, "no-spec")) {
 		pack_begin(&pk, &buffer, 1);
 		pack_str(&pk, "cred", "x");
@@ -297,7 +325,7 @@ static int sent_away(const int *all, int count)
  */
 static int crowd(const char *where, int count, uid_t uid)
 {
-	int *all = calloc((size_t)count, sizeof(*all)), away = 0, before = -1;
+	int *all = calloc((size_t)count, sizeof(*all)), away = 0, same = 0;
 	uint8_t byte;
 
 	allow_many();
@@ -307,10 +335,12 @@ static int crowd(const char *where, int count, uid_t uid)
 		all[i] = connect_to(where, NULL);
 		(void)!send(all[i], "i", 1, MSG_NOSIGNAL);
 	}
-	while (!away || away != before) { /* counts until the number stays the same */
-		before = away;
+	while (!away || same < 5) { /* counts until the number stays the same for 1.5 s */
+		int before = away;
+
 		usleep(300000);
 		away = sent_away(all, count);
+		same = away == before ? same + 1 : 0;
 	}
 	printf("%d\n", away);
 	fflush(stdout);

@@ -23,14 +23,18 @@
  *   large     more bytes than an agent takes
  */
 #include <errno.h>
+#include <endian.h>
 #include <munge.h>
+#include <netinet/in.h>
 #include <nng/nng.h>
 #include <nng/protocol/pubsub0/pub.h>
-#include <nng/protocol/reqrep0/req.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -180,60 +184,101 @@ static nng_msg *message(const char *text)
 	return msg;
 }
 
-static const char *ask(const char *url, const char *text, nng_duration limit_ms)
+static bool send_all(int fd, const void *bytes, size_t n)
 {
-	nng_socket socket;
-	nng_msg *msg = message(text);
-	int e = nng_req0_open(&socket);
+	const char *at = bytes;
 
-	if (!e)
-		e = nng_dial(socket, url, NULL, 0);
-	if (!e)
-		e = nng_socket_set_ms(socket, NNG_OPT_RECVTIMEO, limit_ms);
-	if (!e) /* a message that is too long may not be taken whole */
-		e = nng_socket_set_ms(socket, NNG_OPT_SENDTIMEO, ANSWER_MS);
-	if (e)
-		cannot(url, nng_strerror(e));
-	e = nng_sendmsg(socket, msg, 0);
-	if (e)
-		nng_msg_free(msg);
-	if (e && e != NNG_ETIMEDOUT)
-		cannot("send", nng_strerror(e));
-	if (!e) {
-		e = nng_recvmsg(socket, &msg, 0);
-		if (!e)
-			nng_msg_free(msg);
+	while (n > 0) {
+		ssize_t put = send(fd, at, n, MSG_NOSIGNAL);
+
+		if (put <= 0)
+			return false;
+		at += put;
+		n -= (size_t)put;
 	}
-	nng_close(socket);
-	return e ? "no answer" : "answered";
+	return true;
 }
 
-static void joined(nng_pipe pipe, nng_pipe_ev event, void *arg)
+/*
+ * Asks as a requester of nng does, but once: nng itself would come again after the agent has cut
+ * the connection.
+ */
+static const char *ask(uint16_t port, const char *text, unsigned limit_ms)
+{
+	const struct sockaddr_in to = {.sin_family = AF_INET,
+				       .sin_port = htons(port),
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct timeval limit = {limit_ms / 1000, limit_ms % 1000 * 1000};
+	const uint64_t length = htobe64(4 + strlen(text));
+	const uint32_t id = htobe32(0x80000001u);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	uint8_t answer[8];
+	bool answered;
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&to, sizeof(to)))
+		cannot("connect", strerror(errno));
+	if (!send_all(fd, "\0SP\0\0\x30\0\0", 8) || recv(fd, answer, 8, MSG_WAITALL) != 8)
+		cannot("connect", "the agent does not shake hands");
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	answered = send_all(fd, &length, sizeof(length)) && send_all(fd, &id, sizeof(id)) &&
+		   send_all(fd, text, strlen(text)) && recv(fd, answer, 8, MSG_WAITALL) == 8;
+	close(fd);
+	return answered ? "answered" : "no answer";
+}
+
+static atomic_int subscribed, left; /* agents that are, and connections that have been */
+
+static void changed(nng_pipe pipe, nng_pipe_ev event, void *arg)
 {
 	(void)pipe;
-	(void)event;
-	*(volatile int *)arg = 1;
+	(void)arg;
+	left += event == NNG_PIPE_EV_REM_POST;
+	subscribed += event == NNG_PIPE_EV_ADD_POST ? 1 : -1;
 }
 
-/* Waits until an agent has subscribed. */
+static bool until_more(const atomic_int *count, int than)
+{
+	for (int i = 0; i < 2000 && *count <= than; i++)
+		usleep(10000);
+	return *count > than;
+}
+
 static nng_socket publish_at(const char *url)
 {
-	static volatile int here;
 	nng_socket socket;
 	int e = nng_pub0_open(&socket);
 
 	if (!e)
-		e = nng_pipe_notify(socket, NNG_PIPE_EV_ADD_POST, joined, (void *)&here);
+		e = nng_pipe_notify(socket, NNG_PIPE_EV_ADD_POST, changed, NULL);
+	if (!e)
+		e = nng_pipe_notify(socket, NNG_PIPE_EV_REM_POST, changed, NULL);
 	if (!e)
 		e = nng_listen(socket, url, NULL, 0);
 	if (e)
 		cannot(url, nng_strerror(e));
-	for (int i = 0; i < 1000 && !here; i++)
-		usleep(10000);
-	if (!here)
-		cannot(url, "no agent came");
-	usleep(50000);
 	return socket;
+}
+
+/* An agent cuts the connection on which such a bulletin came, and subscribes again. */
+static bool is_cut_for(const char *how)
+{
+	return !strcmp(how, "user") || !strcmp(how, "plain") || !strcmp(how, "key") ||
+	       !strcmp(how, "changed") || !strcmp(how, "empty") || !strcmp(how, "large");
+}
+
+/* Publishes TEXT to an agent, which has subscribed or will. */
+static void publish(nng_socket socket, const char *how, const char *text)
+{
+	int before;
+
+	if (!until_more(&subscribed, 0))
+		cannot("publish", "no agent came");
+	usleep(50000);
+	before = left;
+	if (nng_sendmsg(socket, message(text), 0))
+		cannot("publish", "failed");
+	if (is_cut_for(how) && !until_more(&left, before))
+		cannot("publish", "the agent did not cut the connection");
 }
 
 int main(int argc, char **argv)
@@ -250,7 +295,7 @@ int main(int argc, char **argv)
 	name = argv[4];
 	if (getrandom(&last_id, sizeof(last_id) / 2, 0) < 0)
 		return 2;
-	snprintf(url, sizeof(url), "tcp://127.0.0.1:%d", atoi(argv[2]) + control);
+	snprintf(url, sizeof(url), "tcp://127.0.0.1:%d", atoi(argv[2]));
 	if (!control)
 		publisher = publish_at(url);
 	while (scanf("%63s", how) == 1) {
@@ -267,9 +312,10 @@ int main(int argc, char **argv)
 			msgpack_sbuffer_destroy(&bytes);
 		}
 		if (control)
-			end = ask(url, last, strcmp(how, "true") ? REFUSED_MS : ANSWER_MS);
-		else if (nng_sendmsg(publisher, message(last), 0))
-			cannot("publish", "failed");
+			end = ask((uint16_t)(atoi(argv[2]) + 1), last,
+				  strcmp(how, "true") ? REFUSED_MS : ANSWER_MS);
+		else
+			publish(publisher, how, last);
 		printf("%s: %s\n", how, end);
 		fflush(stdout);
 	}

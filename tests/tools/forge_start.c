@@ -4,7 +4,7 @@
  * NODE as UID does, and starts `touch MARK` there, but with something forged.  HOW:
  *
  *   none                 nothing: this one must run
- *   argv env cwd executable umask limits closed class grace
+ *   argv env cwd executable umask limits hard_limits closed class grace
  *                        changed after the credential was made
  *   job node nonce       likewise; "node" goes to NODE all the same
  *   swap                 the credential of one lease with the job of another
@@ -210,6 +210,8 @@ static bool tamper(const char *how, struct spec *spec)
 		spec->umask ^= 0777;
 	else if (!strcmp(how, "limits"))
 		spec->limits[0].soft ^= 4096;
+	else if (!strcmp(how, "hard_limits"))
+		spec->limits[RLIMIT_NOFILE].hard++; /* never infinite */
 	else if (!strcmp(how, "closed"))
 		spec->closed ^= 1;
 	else if (!strcmp(how, "class"))

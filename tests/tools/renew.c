@@ -13,12 +13,13 @@
 #include <sys/random.h>
 
 #include "agent/cluster/control.h"
+#include "agent/cluster/peer_message.h"
 #include "user/pack.h"
-#include "agent/cluster/seal.h"
+#include "tests/lib/seals.h"
 
 #define ANSWER_MS 1500
 
-static char *make_message(struct seal *seal, char **argv)
+static char *make_message(struct seals *seals, char **argv)
 {
 	struct iocom_err err = {0};
 	msgpack_sbuffer buffer, body;
@@ -38,14 +39,14 @@ static char *make_message(struct seal *seal, char **argv)
 	pack_str(&pk, "job", argv[5]);
 	pack_u64(&pk, "id", id >> 1);
 	pack_bin(&pk, "body", body.data, body.size);
-	if (seal_message(seal, buffer.data, buffer.size, &credential, &err))
+	if (seals_message(seals, buffer.data, buffer.size, &credential, &err))
 		fprintf(stderr, "renew: %s\n", err.text);
 	msgpack_sbuffer_destroy(&buffer);
 	msgpack_sbuffer_destroy(&body);
 	return credential;
 }
 
-static const char *read_answer(struct seal *seal, nng_msg *msg)
+static const char *read_answer(struct seals *seals, nng_msg *msg)
 {
 	msgpack_unpacked outer, inner;
 	const msgpack_object *body;
@@ -55,12 +56,13 @@ static const char *read_answer(struct seal *seal, nng_msg *msg)
 	void *data;
 	bool ok;
 
-	if (seal_open_message(seal, nng_msg_body(msg), nng_msg_len(msg), 0, &data, &length, &err))
+	if (seals_open(seals, nng_msg_body(msg), nng_msg_len(msg), false, &data, &length, &err))
 		return "not sealed";
-	if (!unpack_map(&outer, data, length)) {
+	if (!unpack_map_of(&outer, data, length, PEER_VALUES_MAX)) {
 		body = unpack_get(&outer.data, "body");
 		if (body && body->type == MSGPACK_OBJECT_BIN &&
-		    !unpack_map(&inner, body->via.bin.ptr, body->via.bin.size)) {
+		    !unpack_map_of(&inner, body->via.bin.ptr, body->via.bin.size,
+				   PEER_VALUES_MAX)) {
 			if (!unpack_bool(&inner.data, "ok", &ok))
 				word = ok ? "ok" : "fenced";
 			msgpack_unpacked_destroy(&inner);
@@ -71,7 +73,7 @@ static const char *read_answer(struct seal *seal, nng_msg *msg)
 	return word;
 }
 
-static const char *show(struct seal *seal, const char *url, const char *message)
+static const char *show(struct seals *seals, const char *url, const char *message)
 {
 	const char *word = "silence";
 	nng_socket socket;
@@ -85,7 +87,7 @@ static const char *show(struct seal *seal, const char *url, const char *message)
 		word = "no connection";
 	else if (!nng_msg_alloc(&msg, 0) && !nng_msg_append(msg, message, strlen(message)) &&
 		 !nng_sendmsg(socket, msg, 0) && !nng_recvmsg(socket, &msg, 0)) {
-		word = read_answer(seal, msg);
+		word = read_answer(seals, msg);
 		nng_msg_free(msg);
 	}
 	nng_close(socket);
@@ -96,22 +98,22 @@ int main(int argc, char **argv)
 {
 	const char *munge = getenv("IOCOM_MUNGE_SOCKET");
 	struct iocom_err err = {0};
-	struct seal *seal;
+	struct seals seals;
 	char url[128], *message;
 
 	if (argc != 7) {
 		fprintf(stderr, "usage: renew FROM TO ADDRESS PORT JOB COUNT\n");
 		return 2;
 	}
-	if (seal_new(&seal, munge ? munge : "", &err)) {
+	if (seals_new(&seals, munge ? munge : "", &err)) {
 		fprintf(stderr, "renew: %s\n", err.text);
 		return 1;
 	}
 	control_url(url, sizeof(url), argv[3], (unsigned)atoi(argv[4]) + 1);
-	message = make_message(seal, argv);
+	message = make_message(&seals, argv);
 	for (int i = 0; message && i < atoi(argv[6]); i++)
-		puts(show(seal, url, message));
+		puts(show(&seals, url, message));
 	free(message);
-	seal_free(seal);
+	seals_free(&seals);
 	return message ? 0 : 1;
 }

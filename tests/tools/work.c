@@ -8,6 +8,7 @@
  *   work cpu SECONDS                 computes until it has used SECONDS of CPU
  *   work mem MIB SECONDS             holds MIB MiB touched while it computes
  *   work hold MIB SECONDS            holds MIB MiB touched, asleep
+ *   work cold FILE...                removes what is cached of the files
  *
  * With $WORK_STOP set, io and cpu repeat until the file of that name exists.
  */
@@ -110,6 +111,19 @@ static int work_memory(size_t mib, double seconds, int busy)
 	return 0;
 }
 
+static int work_cold(char **files)
+{
+	for (; *files; files++) {
+		int fd = open(*files, O_RDONLY | O_CLOEXEC);
+
+		/* Dirty pages stay in memory, so they must be written first. */
+		if (fd < 0 || fdatasync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+			return fail(*files);
+		close(fd);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 6 && !strcmp(argv[1], "io"))
@@ -119,6 +133,8 @@ int main(int argc, char **argv)
 		return work_make(argv[2], (size_t)atol(argv[3]));
 	if (argc == 4 && (!strcmp(argv[1], "mem") || !strcmp(argv[1], "hold")))
 		return work_memory((size_t)atol(argv[2]), atof(argv[3]), argv[1][0] == 'm');
+	if (argc >= 3 && !strcmp(argv[1], "cold"))
+		return work_cold(argv + 2);
 	if (argc == 3 && !strcmp(argv[1], "cpu")) {
 		double chunk = atof(argv[2]);
 
@@ -129,6 +145,6 @@ int main(int argc, char **argv)
 		}
 	}
 	fprintf(stderr, "usage: work io FILE REQUESTS KIB SEED | make FILE MIB | cpu SECONDS |\n"
-			"       mem MIB SECONDS | hold MIB SECONDS\n");
+			"       mem MIB SECONDS | hold MIB SECONDS | cold FILE...\n");
 	return 2;
 }

@@ -58,11 +58,13 @@ int accounts_find(struct accounts *accounts, uid_t uid, struct account *account)
 	return -ENOENT;
 }
 
-int accounts_group(void *accounts, const char *name, gid_t *gid)
+int accounts_member(void *accounts, const char *name, const struct account *user, bool *stale)
 {
 	(void)accounts;
-	*gid = 100;
-	return strcmp(name, "users") ? -ENOENT : 0;
+	*stale = false;
+	if (!strcmp(name, "silent"))
+		return -EHOSTDOWN;
+	return strcmp(name, "users") ? -ENOENT : account_has_group(user, 100);
 }
 
 void accounts_say(struct accounts *accounts, uid_t uid, char *out, size_t size)

@@ -35,14 +35,15 @@ static void test_users(void **state)
 
 static void test_groups(void **state)
 {
-	gid_t gid = NOBODY_HAS;
+	struct account_group group;
 
 	(void)state;
-	assert_int_equal(account_group("daemon", &gid), 0);
-	assert_int_equal(gid, 1);
-	assert_int_equal(account_group("no-such-group", &gid), -ENOENT);
-	assert_int_equal(account_group("", &gid), -ENOENT);
-	assert_int_equal(gid, 1);
+	assert_int_equal(account_group("daemon", &group), 0);
+	assert_int_equal(group.gid, 1);
+	account_group_free(&group);
+	assert_int_equal(account_group("no-such-group", &group), -ENOENT);
+	assert_int_equal(account_group("", &group), -ENOENT);
+	assert_null(group.members);
 }
 
 int main(void)

@@ -14,13 +14,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/base/accounts.h"
 #include "agent/guest/admission.h"
 #include "user/clock.h"
 
-/* --- a name service: uid N below NOBODY is user "uN", also in group N + 1 ------------ */
+/*
+ * --- a name service: uid N below NOBODY is user "uN", also in group N + 1; group staff is 8, group
+ * listed has members, and for group broken the service fails -----------------------------------
+ */
 
 #define NOBODY 100000
 
@@ -59,15 +64,33 @@ int getgrouplist(const char *name, gid_t group, gid_t *groups, int *count)
 
 int getgrnam_r(const char *name, struct group *entry, char *room, size_t size, struct group **found)
 {
+	static char u20[] = "u20", u21[] = "u21", *members[] = {u20, u21, NULL}, *none[] = {NULL};
+
 	(void)room;
 	(void)size;
 	service();
 	*found = NULL;
-	if (strcmp(name, "staff") != 0)
+	if (!strcmp(name, "broken"))
+		return EIO;
+	*entry = (struct group){.gr_gid = 8, .gr_mem = none};
+	if (!strcmp(name, "listed"))
+		*entry = (struct group){.gr_gid = 500, .gr_mem = members};
+	else if (strcmp(name, "staff") != 0)
 		return 0;
-	*entry = (struct group){.gr_gid = 8};
 	*found = entry;
 	return 0;
+}
+
+/* Answers get old without waiting. */
+static _Atomic time_t later_s;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	long rc = syscall(SYS_clock_gettime, clock, now);
+
+	if (clock == CLOCK_BOOTTIME)
+		now->tv_sec += later_s;
+	return (int)rc;
 }
 
 /* --- the tests ------------------------------------------------------------------------ */
@@ -94,7 +117,7 @@ static void test_answers(void **state)
 	struct accounts *s = begin();
 	struct account one;
 	char name[64];
-	gid_t gid = 0;
+	bool stale;
 
 	(void)state;
 	assert_int_equal(accounts_find(s, 7, &one), 0);
@@ -116,9 +139,17 @@ static void test_answers(void **state)
 	assert_string_equal(name, "100000");
 	assert_int_equal(accounts_find(s, NOBODY, &one), -ENOENT);
 	assert_null(one.name);
-	assert_int_equal(accounts_group(s, "staff", &gid), 0);
-	assert_int_equal(gid, 8);
-	assert_int_equal(accounts_group(s, "none", &gid), -ENOENT);
+	assert_int_equal(accounts_find(s, 7, &one), 0);
+	assert_int_equal(accounts_member(s, "staff", &one, &stale), 1);
+	assert_int_equal(accounts_member(s, "listed", &one, &stale), 0);
+	assert_int_equal(accounts_member(s, "none", &one, &stale), -ENOENT);
+	assert_int_equal(accounts_member(s, "broken", &one, &stale), -EIO);
+	account_free(&one);
+	assert_int_equal(accounts_find(s, 20, &one), 0);
+	assert_int_equal(accounts_member(s, "staff", &one, &stale), 0);
+	assert_int_equal(accounts_member(s, "listed", &one, &stale), 1);
+	assert_false(one.stale || stale);
+	account_free(&one);
 	assert_int_equal(counters.names_failures, 0);
 	accounts_free(s);
 }
@@ -159,18 +190,18 @@ static void test_hangs(void **state)
 	const struct job_order order = {.uid = 11};
 	struct accounts *s = begin();
 	struct users_policy denies = {
-		.allow = "", .deny = "@staff", .group = accounts_group, .arg = s};
+		.allow = "", .deny = "@staff", .member = accounts_member, .arg = s};
 	struct admission_verdict v;
 	struct account one;
 	char name[64], why[256];
-	gid_t gid;
+	bool stale;
 	int rc;
 
 	(void)state;
 	assert_int_equal(accounts_find(s, 7, &one), 0);
 	assert_true(users_may(
 		&(struct users_policy){
-			.allow = "", .deny = "@none", .group = accounts_group, .arg = s},
+			.allow = "", .deny = "@listed", .member = accounts_member, .arg = s},
 		&one, why, sizeof(why)));
 	account_free(&one);
 	pthread_mutex_lock(&gate);
@@ -180,10 +211,10 @@ static void test_hangs(void **state)
 	assert_int_equal(counters.names_failures, 1);
 	accounts_say(s, 12, name, sizeof(name));
 	assert_string_equal(name, "12");
-	assert_int_equal(accounts_group(s, "staff", &gid), -EHOSTDOWN);
-	assert_int_equal(counters.names_failures, 3);
 	/* This user was asked for just now, but the groups are unknown: the user is refused. */
 	assert_int_equal(accounts_find(s, 7, &one), 0);
+	assert_int_equal(accounts_member(s, "staff", &one, &stale), -EHOSTDOWN);
+	assert_int_equal(counters.names_failures, 3);
 	assert_false(users_may(&denies, &one, why, sizeof(why)));
 	assert_non_null(strstr(why, "deny_users"));
 	account_free(&one);
@@ -194,18 +225,91 @@ static void test_hangs(void **state)
 	assert_int_equal(accounts_count(s), 3);
 	assert_true(admission_user(&order, true, s, &open, &one, &v));
 	account_free(&one);
-	while ((rc = accounts_group(s, "staff", &gid)) == -EHOSTDOWN)
+	assert_int_equal(accounts_find(s, 7, &one), 0);
+	while ((rc = accounts_member(s, "staff", &one, &stale)) == -EHOSTDOWN)
 		nap();
-	assert_int_equal(rc, 0);
+	assert_int_equal(rc, 1);
+	account_free(&one);
+	accounts_free(s);
+}
+
+/* Returns why a job of user N is refused; "": it is not. */
+static const char *refusal_of(struct accounts *s, uid_t uid, const char *allow, const char *deny)
+{
+	const struct users_policy policy = {
+		.allow = allow, .deny = deny, .member = accounts_member, .arg = s};
+	const struct job_order order = {.uid = uid};
+	static struct admission_verdict v;
+	struct account one;
+
+	if (admission_user(&order, true, s, &policy, &one, &v))
+		account_free(&one);
+	return v.text;
+}
+
+#define IN_DOUBT "nobody is let in while deny_users has the group "
+
+static void test_deny_in_doubt(void **state)
+{
+	struct accounts *s = begin();
+
+	(void)state;
+	assert_string_equal(refusal_of(s, 7, "", "@staff"), "user u7 is not let in (deny_users)");
+	assert_string_equal(refusal_of(s, 20, "", "@staff"), "");
+	/* Only the group's own list has this member. */
+	assert_string_equal(refusal_of(s, 20, "", "@listed"),
+			    "user u20 is not let in (deny_users)");
+	assert_string_equal(refusal_of(s, 22, "", "@listed"), "");
+	assert_string_equal(refusal_of(s, 20, "@listed", ""), "");
+	assert_string_equal(refusal_of(s, 22, "", "@none"),
+			    IN_DOUBT "none: this node knows no group of that name");
+	assert_string_equal(refusal_of(s, 22, "", "@listed @broken"),
+			    IN_DOUBT "broken: the name service fails to say who is in it");
+	assert_string_equal(refusal_of(s, 22, "@none @broken", ""),
+			    "user u22 is not among those let in (allow_users)");
+	accounts_free(s);
+}
+
+/* Answers that were asked for before the service stopped: good for 5 s, then in doubt. */
+static void test_deny_stale(void **state)
+{
+	struct accounts *s = begin();
+	struct account one;
+
+	(void)state;
+	assert_string_equal(refusal_of(s, 22, "", "@listed"), "");
+	assert_string_equal(refusal_of(s, 20, "@listed", ""), "");
+	pthread_mutex_lock(&gate);
+	later_s += ACCOUNTS_FRESH_S + 1;
+	assert_string_equal(refusal_of(s, 22, "", "@listed"),
+			    IN_DOUBT "listed: the name service does not answer, and who is in it "
+				     "may have changed");
+	assert_string_equal(refusal_of(s, 20, "", "@listed"),
+			    "user u20 is not let in (deny_users)");
+	assert_string_equal(refusal_of(s, 22, "", "u7"), "");
+	/* An older answer lets in whom it names. */
+	assert_string_equal(refusal_of(s, 20, "@listed", ""), "");
+	assert_string_equal(refusal_of(s, 22, "@listed", ""),
+			    "user u22 is not among those let in (allow_users)");
+	assert_string_equal(refusal_of(s, 22, "", "@staff"),
+			    IN_DOUBT "staff: the name service does not answer who is in it");
+	assert_int_equal(accounts_find(s, 22, &one), 0);
+	assert_true(one.stale);
+	account_free(&one);
+	pthread_mutex_unlock(&gate);
+	/* The service is back. */
+	for (int i = 0; i < 1000 && *refusal_of(s, 22, "", "@listed"); i++)
+		nap();
+	assert_string_equal(refusal_of(s, 22, "", "@listed"), "");
 	accounts_free(s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_hangs),
+		cmocka_unit_test(test_answers),	   cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_hangs),	   cmocka_unit_test(test_deny_in_doubt),
+		cmocka_unit_test(test_deny_stale),
 	};
 
 	return cmocka_run_group_tests_name("accounts", tests, NULL, NULL);

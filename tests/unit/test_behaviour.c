@@ -150,6 +150,7 @@ static void test_times(void **state)
 	struct job_times_network network = {.mb_per_s = 0};
 	struct iocom_job_load job = {.delta = {.explicit_read_bytes = 2000,
 					       .implicit_bytes = 1000,
+					       .implicit_ops = 3,
 					       .cpu_ns = 30 * MS,
 					       .run_wait_ns = 7 * MS,
 					       .sent_bytes = 500000,
@@ -169,6 +170,11 @@ static void test_times(void **state)
 	network.message_ms = 0.5;
 	job_times(&job, &network, &t);
 	NEAR(t.ms[BEHAVIOUR_COM], 105);
+	job_times_learn(&b, &t, 1000);
+	job_times_learn(&b, &t, 1000);
+	NEAR(b.fault_requests, 6); /* of two readings */
+	NEAR(b.fault_kb, 2);
+	b = (struct behaviour){0};
 	job_times_learn(&b, &t, 1000);
 	NEAR(b.run_wait_ms, 7);
 	NEAR(b.disk_wait_ms, 9);

@@ -33,6 +33,8 @@ static void test_tables(void **state)
 			     "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n"
 			     "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n"
 			     "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,nsdelegate 0 0\n";
+	const char *tasks = "cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0\n"
+			    "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
 	const char *pure = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
 	char path[] = "/tmp/iocom-mounts-XXXXXX";
 	struct cgroup_mounts mounts;
@@ -45,6 +47,12 @@ static void test_tables(void **state)
 	assert_int_equal(mounts.nv1, 2);
 	assert_string_equal(mounts.v1[0], "/sys/fs/cgroup/cpu,cpuacct");
 	assert_string_equal(mounts.v1[1], "/sys/fs/cgroup/memory");
+	unlink(path);
+	strcpy(path, "/tmp/iocom-mounts-XXXXXX");
+	write_table(path, tasks);
+	assert_int_equal(cgroup_mounts_read(path, &mounts, &err), 0);
+	assert_int_equal(mounts.nv1, 1);
+	assert_string_equal(mounts.v1[0], "/sys/fs/cgroup/pids");
 	unlink(path);
 	strcpy(path, "/tmp/iocom-mounts-XXXXXX");
 	write_table(path, pure);
@@ -129,12 +137,48 @@ static void test_life(void **state)
 	assert_int_equal(rmdir(parent), 0);
 }
 
+static bool is_there(const struct cgroup_mounts *mounts, const char *scope, const char *name)
+{
+	char path[CGROUP_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s/%s", mounts->v2, scope, name);
+	return !access(path, F_OK);
+}
+
+/* A shim that was killed left its user's group; one that begins a job has just made another. */
+static void test_tidy(void **state)
+{
+	struct cgroup_mounts mounts;
+	struct cgroup left, begins;
+	char scope[64], path[CGROUP_PATH_MAX];
+
+	(void)state;
+	if (geteuid() != 0 || cgroup_mounts_read("/proc/self/mounts", &mounts, NULL)) {
+		print_message("cgroup tidy: needs root and cgroup2\n");
+		skip();
+	}
+	snprintf(scope, sizeof(scope), "iocom-unit-%d", getpid());
+	assert_int_equal(cgroup_name(&mounts, scope, "jobs/user@8", &left, NULL), 0);
+	assert_int_equal(cgroup_name(&mounts, scope, "jobs/user@9/j", &begins, NULL), 0);
+	assert_int_equal(cgroup_create(&left, NULL), 0);
+	assert_int_equal(cgroup_create(&begins, NULL), 0);
+	cgroup_tidy(scope, 0);
+	assert_false(is_there(&mounts, scope, "jobs/user@8"));
+	assert_true(is_there(&mounts, scope, "jobs/user@9/j"));
+	assert_int_equal(cgroup_remove(&begins, 5000), 0);
+	cgroup_tidy(scope, 0);
+	assert_false(is_there(&mounts, scope, "jobs"));
+	snprintf(path, sizeof(path), "%s/%s", mounts.v2, scope);
+	assert_int_equal(rmdir(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_tidy),
 	};
 
 	return cmocka_run_group_tests_name("cgroup", tests, NULL, NULL);

@@ -123,6 +123,60 @@ static void test_charges_turn_the_decision(void **state)
 	assert_string_equal(decide(11 * S), "a");
 }
 
+/* The corrections are the submitter's: a charge outlives them, and needs none. */
+static void test_a_charge_drops_the_corrections(void **state)
+{
+	struct rules_correction *list = calloc(1, sizeof(*list));
+	struct iocom_vector a = make("a", 0.01, 0.02);
+	struct view_charge one = {
+		.node = "a", .boot_id = 1, .sequence = 11, .since_ns = 10 * S, .request = io_job};
+	struct view_file file;
+
+	(void)state;
+	assert_non_null(list);
+	*list = (struct rules_correction){1, 2};
+	one.request.corrections = list;
+	one.request.ncorrections = 1;
+	one.request.correction = 3;
+	matrix_put(&matrix, &a, 0, 10 * S);
+	cluster_view_charge(view, &one);
+	free(list);
+	a.run_queue = 3;
+	matrix_put(&matrix, &a, 0, 10 * S); /* charged anew */
+	assert_int_equal(cluster_view_charges(view), 1);
+	assert_string_equal(decide(10 * S), "a");
+	assert_int_equal(cluster_view_file(view, 10 * S, &file), 0);
+	assert_int_equal(file.nodes[1].ncharged, 1);
+	assert_null(file.nodes[1].charged[0].corrections);
+	assert_true(file.nodes[1].charged[0].ncorrections == 0 &&
+		    file.nodes[1].charged[0].correction == 0);
+	view_file_fini(&file);
+}
+
+/* Also of a node that is not there, which is unknown. */
+static void test_expectations(void **state)
+{
+	struct iocom_vector a = make("a", 0.01, 0.02), self = make("me", 0.3, 0.95);
+	const uint32_t at[] = {1, 0, 2, UINT32_MAX};
+	struct rules_correction doubled = {1, 2};
+	struct rules_expectation e[4], twice;
+	struct rules_request job = io_job;
+
+	(void)state;
+	matrix_put(&matrix, &a, 0, 10 * S);
+	assert_int_equal(cluster_view_refresh(view, &self, 10 * S), 0);
+	assert_int_equal(cluster_view_expect(view, &job, at, 4, e), 0);
+	assert_true(e[0].known && e[1].known && !e[2].known && !e[3].known);
+	assert_true(e[0].there_ms < e[0].home_ms && e[1].there_ms == e[1].home_ms);
+	assert_true(e[0].home_ms == e[1].home_ms && e[3].there_ms == 0);
+	job.corrections = &doubled;
+	job.ncorrections = 1;
+	assert_int_equal(cluster_view_expect(view, &job, at, 1, &twice), 0);
+	assert_true(twice.there_ms > 1.9 * e[0].there_ms - 200 && twice.there_factor == 2);
+	job.correction = 77;
+	assert_int_equal(cluster_view_expect(view, &job, at, 1, &twice), -EINVAL);
+}
+
 static void test_charges_end(void **state)
 {
 	struct iocom_vector a = make("a", 0.01, 0.02), b = make("b", 0.05, 0.1);
@@ -497,6 +551,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BY_HAND(test_charges_turn_the_decision),
 		BY_HAND(test_charges_end),
+		BY_HAND(test_a_charge_drops_the_corrections),
+		BY_HAND(test_expectations),
 		BY_HAND(test_the_oldest_charge_makes_room),
 		BY_HAND(test_what_is_out_of_range_is_left_out),
 		BY_HAND(test_ages_are_those_of_now),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * When the answer to another agent is sent: after its handler, even if the handler gives it
- * early. If the handler fails (it cannot write to the disk) the answer is never sent.
+ * early. If the handler fails (it cannot write to the disk) the answer is never sent.  Junk, and a
+ * munged that hangs, hold up neither the loop nor other questions.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +11,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "user/clock.h"
@@ -34,7 +40,7 @@ struct stand {
 	uint64_t ticket;
 	bool returned; /* the handler has returned */
 	bool answered, early;
-	int rc;
+	int rc, ticks;
 	char said[16];
 };
 
@@ -130,10 +136,9 @@ static struct control *listen_as(struct stand *s, const char *name, uint16_t bas
 	return c;
 }
 
-static void ask(struct stand *s, enum how how)
+static void stand_up(struct stand *s, enum how how)
 {
 	struct iocom_err err = {0};
-	msgpack_sbuffer body;
 
 	if (missing) {
 		print_message("%s\n", missing);
@@ -141,25 +146,43 @@ static void ask(struct stand *s, enum how how)
 	}
 	*s = (struct stand){.how = how};
 	assert_int_equal(loop_new(&s->loop, &err), 0);
-	assert_int_equal(seal_new(&s->seal, munged.socket, &err), 0);
+	assert_int_equal(seal_new(&s->seal, s->loop, &s->counters, munged.socket, &err), 0);
 	s->answers = listen_as(s, "n1", port);
 	s->asks = listen_as(s, "n2", (uint16_t)(port + 5));
-	s->timer = (struct loop_timer){.fire = fire, .arg = s};
-	loop_start(s->loop, &s->timer, 1000 * CLOCK_NS_PER_MS);
-	msgpack_sbuffer_init(&body);
-	say(&body, "?");
-	assert_int_equal(control_ask(s->asks, "n1", "127.0.0.1", port, "admit", "n2-1-1", &body,
-				     got, s, &err),
-			 0);
-	msgpack_sbuffer_destroy(&body);
-	loop_run(s->loop);
-	if (!s->answered)
-		control_forget(s->asks, s);
+}
+
+static void stand_down(struct stand *s)
+{
 	loop_cancel(s->loop, &s->timer);
 	control_free(s->asks);
 	control_free(s->answers);
 	seal_free(s->seal);
 	loop_free(s->loop);
+}
+
+static int stand_ask(struct stand *s)
+{
+	struct iocom_err err = {0};
+	msgpack_sbuffer body;
+	int rc;
+
+	msgpack_sbuffer_init(&body);
+	say(&body, "?");
+	rc = control_ask(s->asks, "n1", "127.0.0.1", port, "admit", "n2-1-1", &body, got, s, &err);
+	msgpack_sbuffer_destroy(&body);
+	return rc;
+}
+
+static void ask(struct stand *s, enum how how)
+{
+	stand_up(s, how);
+	s->timer = (struct loop_timer){.fire = fire, .arg = s};
+	loop_start(s->loop, &s->timer, 1000 * CLOCK_NS_PER_MS);
+	assert_int_equal(stand_ask(s), 0);
+	loop_run(s->loop);
+	if (!s->answered)
+		control_forget(s->asks, s);
+	stand_down(s);
 }
 
 static void test_at_once(void **state)
@@ -224,6 +247,232 @@ static void test_refused(void **state)
 	assert_string_equal(s.said, "refused");
 }
 
+/* --- what comes of nobody, and a munged that hangs ---------------------------------------- */
+
+static void fire_again(void *arg)
+{
+	struct stand *s = arg;
+
+	s->ticks++;
+	loop_stop(s->loop);
+	loop_start(s->loop, &s->timer, 5 * CLOCK_NS_PER_MS);
+}
+
+static void tick(struct stand *s)
+{
+	s->timer = (struct loop_timer){.fire = fire_again, .arg = s};
+	loop_start(s->loop, &s->timer, 0);
+}
+
+/* Lets the loop run, whose timer stops it all the time, until there is an answer. */
+static void until_answered(struct stand *s)
+{
+	for (int i = 0; i < 8000 && !s->answered; i++)
+		loop_run(s->loop);
+	assert_true(s->answered);
+}
+
+/* Connects to n1's control port and shakes hands as a requester does. */
+static int connect_raw(void)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)(port + 1)),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char answer[8];
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(send(fd, "\0SP\0\0\x30\0\0", 8, MSG_NOSIGNAL), 8);
+	assert_int_equal(recv(fd, answer, 8, MSG_WAITALL), 8);
+	return fd;
+}
+
+static atomic_bool cut_off;
+
+/* Streams messages of 16 bytes without an end, until the agent cuts the connection. */
+static void *stream_junk(void *arg)
+{
+	static const uint8_t one[8 + 4 + 16] = {[7] = 20, [8] = 0x80, [11] = 1, [12] = 'j'};
+	uint8_t bytes[64 * sizeof(one)];
+	int fd = *(int *)arg;
+
+	for (size_t i = 0; i < 64; i++)
+		memcpy(bytes + i * sizeof(one), one, sizeof(one));
+	while (send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) > 0)
+		;
+	cut_off = true;
+	return NULL;
+}
+
+/* A stream of junk is cut; meanwhile questions are answered. */
+static void test_junk(void **state)
+{
+	pthread_t thread;
+	struct stand s;
+	int fd;
+
+	(void)state;
+	cut_off = false;
+	stand_up(&s, AT_ONCE);
+	tick(&s);
+	fd = connect_raw();
+	assert_int_equal(pthread_create(&thread, NULL, stream_junk, &fd), 0);
+	for (int i = 0; i < 8000 && (!cut_off || i < 20); i++) {
+		s.answered = false;
+		assert_int_equal(stand_ask(&s), 0);
+		until_answered(&s);
+		assert_int_equal(s.rc, 0);
+	}
+	assert_true(cut_off);
+	pthread_join(thread, NULL);
+	close(fd);
+	control_count(s.answers);
+	assert_int_equal(s.counters.connections_cut, 1);
+	assert_int_equal(s.counters.credentials_refused_form, 1);
+	assert_true(s.counters.controls_refused >= 1);
+	assert_int_equal(s.counters.seal_failures, 0);
+	stand_down(&s);
+}
+
+/* Munged hangs: a question ends for that reason, and the loop goes on; later all is well again. */
+static void test_munged_hangs(void **state)
+{
+	struct stand s;
+	int ticks, rc;
+
+	(void)state;
+	stand_up(&s, AT_ONCE);
+	tick(&s);
+	assert_int_equal(kill(munged.pid, SIGSTOP), 0);
+	assert_int_equal(stand_ask(&s), 0);
+	ticks = s.ticks;
+	until_answered(&s);
+	assert_int_equal(s.rc, -EHOSTDOWN);
+	assert_true(s.ticks - ticks > 3);
+	assert_true(seal_down(s.seal));
+	assert_int_equal(stand_ask(&s), -EHOSTDOWN); /* at once */
+	assert_int_equal(kill(munged.pid, SIGCONT), 0);
+	for (int i = 0; i < 1000; i++) {
+		s.answered = false;
+		rc = stand_ask(&s);
+		if (!rc)
+			until_answered(&s);
+		if (!rc && !s.rc)
+			break;
+		loop_run(s.loop);
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(s.rc, 0);
+	assert_string_equal(s.said, "now");
+	/* It may end while munged is asked for a question's seal. */
+	s.answered = false;
+	assert_int_equal(kill(munged.pid, SIGSTOP), 0);
+	assert_int_equal(stand_ask(&s), 0);
+	stand_down(&s);
+	assert_int_equal(kill(munged.pid, SIGCONT), 0);
+	assert_true(s.answered);
+	assert_int_equal(s.rc, -ECANCELED);
+}
+
+static void nothing(void *arg, struct seal_answer *answer)
+{
+	*(int *)arg += answer->rc == 0;
+}
+
+/* The lane of others is full: what this node sends is sealed nevertheless. */
+static void test_lanes(void **state)
+{
+	struct seal_question *questions[SEAL_QUESTIONS_MAX + 1];
+	char text[64] = "MUNGE:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA:";
+	struct iocom_err err = {0};
+	int opened = 0, sealed = 0;
+	struct stand s;
+
+	(void)state;
+	stand_up(&s, AT_ONCE);
+	tick(&s);
+	assert_int_equal(kill(munged.pid, SIGSTOP), 0);
+	for (int i = 0; i < SEAL_QUESTIONS_MAX; i++)
+		assert_int_equal(seal_open_message(s.seal, SEAL_FOREIGN, text, strlen(text), false,
+						   nothing, &opened, &questions[i], &err),
+				 0);
+	assert_int_equal(seal_waiting(s.seal), SEAL_QUESTIONS_MAX);
+	assert_int_equal(seal_open_message(s.seal, SEAL_FOREIGN, text, strlen(text), false, nothing,
+					   &opened, &questions[0], &err),
+			 -EAGAIN);
+	assert_int_equal(s.counters.seal_questions_refused, 1);
+	assert_int_equal(seal_message(s.seal, "x", 1, nothing, &sealed,
+				      &questions[SEAL_QUESTIONS_MAX], &err),
+			 0);
+	assert_int_equal(kill(munged.pid, SIGCONT), 0);
+	for (int i = 0; i < 8000 && !sealed && !s.counters.seal_failures; i++)
+		loop_run(s.loop);
+	/* On a machine that was busy for half a second it was given up. */
+	assert_true(sealed || s.counters.seal_failures);
+	assert_int_equal(opened, 0);
+	stand_down(&s);
+}
+
+static void refused_form(struct stand *s, const char *text, size_t length)
+{
+	uint64_t before = s->counters.credentials_refused_form;
+	struct seal_question *question;
+	struct iocom_err err = {0};
+	int never = 0;
+
+	assert_false(seal_may_be(text, length));
+	assert_int_equal(seal_open_message(s->seal, SEAL_FOREIGN, text, length, false, nothing,
+					   &never, &question, &err),
+			 SEAL_E_GARBAGE);
+	assert_string_equal(err.text, "not a MUNGE credential");
+	assert_int_equal(s->counters.credentials_refused_form, before + 1);
+}
+
+/* What has not the form of a credential is refused without munged, which is stopped here. */
+static void test_form(void **state)
+{
+	static const char good[] = "MUNGE:AbYz09+/AbYz09+/AbYz09+/AbYz09==:";
+	char text[sizeof(good)], longest[20000];
+	struct seal_question *question;
+	struct iocom_err err = {0};
+	struct stand s;
+	int never = 0;
+
+	(void)state;
+	stand_up(&s, AT_ONCE);
+	assert_int_equal(kill(munged.pid, SIGSTOP), 0);
+	assert_true(seal_may_be(good, strlen(good)));
+	refused_form(&s, "", 0);
+	refused_form(&s, "MUNGE::", 7);
+	refused_form(&s, good, strlen(good) - 1);
+	refused_form(&s, good + 1, strlen(good) - 1);
+	refused_form(&s, good, sizeof(good)); /* with its NUL */
+	for (size_t i = 0; i < strlen(good); i++) {
+		memcpy(text, good, sizeof(text));
+		text[i] = i % 3 == 0 ? '\0' : i % 3 == 1 ? '-' : '\n';
+		refused_form(&s, text, strlen(good));
+	}
+	memcpy(text, good, sizeof(text));
+	text[20] = '='; /* only at the end */
+	refused_form(&s, text, strlen(good));
+	/* A job's credential is short. */
+	memset(longest, 'A', sizeof(longest));
+	memcpy(longest, "MUNGE:", 6);
+	strcpy(longest + sizeof(longest) - 2, ":");
+	assert_true(seal_may_be(longest, strlen(longest)));
+	assert_int_equal(seal_open_credential(s.seal, SEAL_STARTS, longest, nothing, &never,
+					      &question, &err),
+			 -EACCES);
+	assert_int_equal(seal_open_credential(s.seal, SEAL_STARTS, "nonsense", nothing, &never,
+					      &question, &err),
+			 -EACCES);
+	assert_non_null(strstr(err.text, "MUNGE refuses the credential"));
+	assert_int_equal(seal_waiting(s.seal), 0);
+	assert_int_equal(kill(munged.pid, SIGCONT), 0);
+	stand_down(&s);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -246,6 +495,8 @@ int main(void)
 		cmocka_unit_test(test_at_once),	       cmocka_unit_test(test_within),
 		cmocka_unit_test(test_later),	       cmocka_unit_test(test_within_and_fail),
 		cmocka_unit_test(test_later_and_fail), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_junk),	       cmocka_unit_test(test_munged_hangs),
+		cmocka_unit_test(test_lanes),	       cmocka_unit_test(test_form),
 	};
 
 	return cmocka_run_group_tests_name("control", tests, setup, teardown);

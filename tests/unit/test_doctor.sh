@@ -97,13 +97,22 @@ configure
 chmod 666 "$config"
 doctor
 tap_is "a configuration that others may write: broken" "$? $(state config)" "1 broken"
-tap_like "a configuration that others may write: the sentence" "$(says config)" 'may be written by others \(mode 666\)'
+tap_like "a configuration that others may write: the sentence" "$(says config)" 'users other than root can write in .* \(mode 0666\)'
 chmod 644 "$config"
 chown nobody "$config"
 doctor
 tap_is "another user's configuration: broken" "$? $(state config)" "1 broken"
-tap_like "another user's configuration: the sentence" "$(says config)" 'belongs to user 65534'
+tap_like "another user's configuration: the sentence" "$(says config)" 'belongs to uid 65534'
 chown root "$config"
+mkdir -m 777 "$dir/pam.d"
+echo "pam_dir = $dir/pam.d" >>"$config"
+doctor
+tap_is "PAM's rules where others may write: broken" "$? $(state config)" "1 broken"
+tap_like "PAM's rules where others may write: the sentence" "$(says config)" "PAM's directory \(--pam-dir\): users other than root can write in"
+chmod 755 "$dir/pam.d"
+doctor
+tap_is "PAM's rules are root's: ok" "$(state config)" ok
+configure
 "$dir/iocom" doctor --json --config "$dir/nowhere" >"$dir/json" 2>"$dir/err"
 tap_is "a missing configuration: broken" "$? $(state config)" "1 broken"
 
@@ -193,6 +202,42 @@ doctor
 tap_is "an address of another machine: broken" "$? $(state port)" "1 broken"
 tap_like "an address of another machine: the sentence" "$(says port)" 'no address 192.0.2.77'
 
+# --- PAM: on or off, the service file, its auth line
+part() { jq -c --arg c "$1" --arg p "$2" '.checks[] | select(.check == $c) | .[$p]' "$dir/json"; }
+pam() { # SETTING: the state, "on", "found" and "auth" of the report
+	configure "pam = $1" "pam_dir = $dir/pam.d"
+	doctor
+	echo "$? $(state pam) $(part pam on) $(part pam found) $(part pam auth)"
+}
+mkdir "$dir/pam.d"
+tap_is "pam = auto without a file: off" "$(pam auto)" "0 ok false false null"
+tap_like "and the report names the file" "$(says pam)" "there is no $dir/pam.d/iocom"
+tap_is "pam = on without a file: broken" "$(pam on)" "1 broken true false null"
+cp "$here/agent/iocom.pam" "$dir/pam.d/iocom"
+tap_is "pam = auto with the installed file: on" "$(pam auto)" "0 ok true true true"
+tap_is "pam = off" "$(pam off)" "0 ok false true true"
+sed -i '/^auth/d' "$dir/pam.d/iocom"
+tap_is "no auth line: degraded" "$(pam yes)" "0 degraded true true false"
+tap_like "and the line to add" "$(jq -r '.checks[] | select(.check == "pam") | .advice' "$dir/json")" 'auth required pam_permit.so'
+echo "@include more" >>"$dir/pam.d/iocom"
+printf '#auth required pam_deny.so\n  -AUTH\toptional pam_permit.so\n' >"$dir/pam.d/more"
+tap_is "an auth line of an included file" "$(pam auto)" "0 ok true true true"
+echo "@include iocom" >"$dir/pam.d/more"
+tap_is "files that include each other" "$(pam auto)" "0 degraded true true false"
+chmod 666 "$dir/pam.d/iocom"
+tap_is "a service file that others may write: broken" "$(pam auto)" "1 broken true true false"
+rm "$dir/pam.d/iocom"
+ln -s nowhere "$dir/pam.d/iocom"
+tap_is "a link that leads nowhere keeps PAM on: broken" "$(pam auto)" "1 broken true true false"
+rm -r "$dir/pam.d"
+
+# --- the audit log
+configure
+doctor
+tap_like "the audit log is on or off" "$(state audit): $(says audit)" '^ok: (on: starts, refusals|off, jobs leave no)|skipped: the kernel does not tell'
+as_nobody "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json"
+tap_like "nobody: may not ask" "$(state audit): $(says audit)" '^skipped: only root|^ok: off.*no audit$'
+
 # --- criu: run only when root alone can change it
 configure
 fake_criu() { # DIRECTORY EXIT-OF-CHECK
@@ -217,7 +262,7 @@ PATH=$dir/bin:$path doctor
 tap_is "criu's check fails: degraded" "$? $(state criu)" "0 degraded"
 tap_like "criu's check fails: the sentence" "$(says criu)" 'the check says so'
 fake_criu "$dir/bin" 0
-chmod 775 "$dir/bin/criu"
+chmod 757 "$dir/bin/criu"
 PATH=$dir/bin:$path doctor
 tap_is "a criu that others may write: broken" "$? $(state criu)" "1 broken"
 chmod 755 "$dir/bin/criu"
@@ -228,7 +273,7 @@ chown root "$dir/bin"
 chown nobody "$dir/bin/criu"
 PATH=$dir/bin:$path doctor
 tap_is "another user's criu: broken" "$? $(state criu)" "1 broken"
-tap_like "another user's criu: the sentence" "$(says criu)" 'not trusted: .*/bin/criu belongs to user 65534'
+tap_like "another user's criu: the sentence" "$(says criu)" 'not trusted: .*/bin/criu belongs to uid 65534'
 chown root "$dir/bin/criu"
 for relative in . ""; do
 	(cd "$dir/bin" && PATH=$relative:$path doctor; echo "$? $(state criu)" >"$dir/result")

@@ -106,38 +106,11 @@ static void test_worst_state(void **state)
 	doctor_deinit(&d);
 }
 
-static void test_trusted(void **state)
-{
-	char dir[] = "/tmp/iocom-trusted-XXXXXX", file[64], link[64], why[256];
-
-	(void)state;
-	assert_non_null(mkdtemp(dir));
-	snprintf(file, sizeof(file), "%s/file", dir);
-	snprintf(link, sizeof(link), "%s/link", dir);
-	assert_int_equal(doctor_trusted(file, why, sizeof(why)), -ENOENT);
-	fclose(fopen(file, "w"));
-	chmod(file, 0622);
-	assert_int_equal(symlink(file, link), 0);
-	assert_int_equal(doctor_trusted(link, why, sizeof(why)), -EPERM);
-	assert_non_null(strstr(why, geteuid() ? "belongs to" : "file may be written by others"));
-	chmod(file, 0644);
-	assert_int_equal(doctor_trusted(link, why, sizeof(why)), geteuid() ? -EPERM : 0);
-	chmod(dir, 0777);
-	assert_int_equal(doctor_trusted(file, why, sizeof(why)), -EPERM);
-	/* In a sticky directory only root may replace root's file. */
-	chmod(dir, 01777);
-	assert_int_equal(doctor_trusted(file, why, sizeof(why)), geteuid() ? -EPERM : 0);
-	unlink(link);
-	unlink(file);
-	rmdir(dir);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_worst_state),
-		cmocka_unit_test(test_trusted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,6 +78,38 @@ static void test_how_it_ended(void **state)
 	trace_compare(__func__);
 }
 
+/* What the kernel did to jobs is counted by job, once, and the sentence goes home. */
+static void test_out_of_something(void **state)
+{
+	static const struct launch_event ends[] = {
+		{.type = LAUNCH_EXITED,
+		 .kind = 1,
+		 .value = 9,
+		 .oom_kills = 3,
+		 .text = "out of memory"},
+		{.type = LAUNCH_EXITED, .forks_refused = 241, .text = "refused 241 forks"},
+		{.type = LAUNCH_EXITED, .oom_kills = 1, .forks_refused = 2, .text = "out of both"},
+		{.type = LAUNCH_EXITED},
+	};
+	const struct counters *c = &gstage.counters;
+	char job[32];
+
+	(void)state;
+	gstage.set.user_jobs_max = 0;
+	for (unsigned i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		snprintf(job, sizeof(job), "n2-1-%u", i + 1);
+		gstage_run(job, (pid_t)(10 + i));
+		shim_says(job, &ends[i]);
+		gstage_pass(1000);
+		gstage_home_ok(PEER_DONE, job);
+	}
+	assert_int_equal(c->jobs_oom, 2);
+	assert_int_equal(c->forks_refused, 2);
+	assert_int_equal(c->jobs_ended, 4);
+	gstage_show();
+	trace_compare(__func__);
+}
+
 /* The job is over before home was told that it began, so home hears only of its end. */
 static void test_a_short_job(void **state)
 {
@@ -410,6 +442,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_job),
 		TEST(test_how_it_ended),
+		TEST(test_out_of_something),
 		TEST(test_a_short_job),
 		TEST(test_one_reading_for_many),
 		TEST(test_several_in_one_message),

@@ -10,6 +10,7 @@
 #include "tests/lib/full_disk.h"
 #include "tests/lib/guest_stage.h"
 #include "tests/unit/guest_accounts.h"
+#include "user/pack.h"
 
 #define FAR "/proc" /* a thread looks, because the kernel alone cannot tell what is there */
 
@@ -59,6 +60,8 @@ static void test_whose_jobs(void **state)
 		{1000, "bert", "", "user"},
 		{1000, "bert, @users", "", "granted"},
 		{1001, "bert", "anna", "granted"},
+		{1001, "bert", "@nobody", "user"}, /* there is no such group */
+		{1001, "bert", "@silent", "user"},
 	};
 	char job[32];
 
@@ -218,6 +221,42 @@ static void test_no_user_takes_all_places(void **state)
 	trace_compare(__func__);
 }
 
+/* UID asks for places until one is refused.  Returns how many UID got. */
+static size_t fill(const char *home, uid_t uid, const char *reason)
+{
+	struct job_order order;
+	const char *got;
+	char job[32];
+
+	for (size_t n = 0;; n++) {
+		snprintf(job, sizeof(job), "%s-%u-%zu", home, (unsigned)uid, n);
+		order = of(job, uid);
+		got = admit_reason(&order);
+		if (!strcmp(got, "granted"))
+			continue;
+		assert_string_equal(got, reason);
+		return n;
+	}
+}
+
+/* 4096 places, 64 of them root's. */
+static void test_two_users_leave_places(void **state)
+{
+	(void)state;
+	gstage.set.user_jobs_max = 0;
+	trace_pause(true);
+	assert_int_equal(fill("n1", 1000, "user-limit"), 2016);
+	assert_string_equal(
+		gstage.answer.grant.text,
+		"uid 1000 has 2016 jobs there, and 2016 places are free: a user who has "
+		"as many as are free gets no more (jobs)");
+	assert_int_equal(fill("n1", 1001, "user-limit"), 1008);
+	assert_int_equal(fill("n1", 1002, "user-limit"), 504);
+	trace_pause(false);
+	assert_int_equal(gstage.counters.places_refused, 3);
+	assert_int_equal(gstage.counters.jobs_refused_limit, 3);
+}
+
 /* The shims of these jobs still serve clients that do not read, so they take places, too. */
 static void test_those_that_leave_count(void **state)
 {
@@ -325,14 +364,63 @@ static void test_wrong_clients(void **state)
 
 static void test_no_start_message(void **state)
 {
+	static const struct {
+		const char *bytes, *why;
+	} none[] = {{"x", "the start message is not a MessagePack map"},
+		    {"\x80" /* {} */, "the start message holds no job"}};
+	const struct ucred here = {.uid = GSTAGE_UID};
+	const struct credential there = {.uid = GSTAGE_UID};
 	struct iocom_err err = {0};
+	char *text;
 
 	(void)state;
-	assert_int_equal(guest_start(gstage.guest, -1, "x", 1, NULL, &err), -EBADMSG);
-	assert_string_equal(err.text, "the start message is not a MessagePack map");
-	/* {} */
-	assert_int_equal(guest_start(gstage.guest, -1, "\x80", 1, NULL, &err), -EBADMSG);
-	assert_string_equal(err.text, "the start message holds no job");
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(guest_start(gstage.guest, -1, none[i].bytes, 1, &here, &err),
+				 -EBADMSG);
+		assert_string_equal(err.text, none[i].why);
+		assert_int_equal(guest_start_check(gstage.guest, none[i].bytes, 1, &text, &err),
+				 -EBADMSG);
+		assert_null(text);
+		assert_string_equal(err.text, none[i].why);
+		assert_int_equal(guest_start_of(gstage.guest, -1, none[i].bytes, 1, &there, &err),
+				 -EBADMSG);
+	}
+}
+
+/* Starts JOB by a spec that has nothing but its names. */
+static int come_with_names(const char *job, const char *nonce, struct iocom_err *err)
+{
+	const struct ucred local = {.uid = GSTAGE_UID, .gid = 100};
+	msgpack_sbuffer spec, message;
+	msgpack_packer pk;
+	int rc;
+
+	pack_begin(&pk, &spec, 3);
+	pack_str(&pk, "job", job);
+	pack_str(&pk, "node", gstage.set.name);
+	pack_str(&pk, "nonce", nonce);
+	pack_begin(&pk, &message, 1);
+	pack_bin(&pk, "spec", spec.data, spec.size);
+	rc = guest_start(gstage.guest, -1, message.data, (uint32_t)message.size, &local, err);
+	msgpack_sbuffer_destroy(&message);
+	msgpack_sbuffer_destroy(&spec);
+	return rc;
+}
+
+/* The rest of a stranger's spec is not even decoded; a broken one does not take the place. */
+static void test_strangers_cost_nothing(void **state)
+{
+	const struct job_order order = gstage_order("n2-1-1");
+	struct iocom_err err = {0};
+	char nonce[SPEC_NONCE_MAX];
+
+	(void)state;
+	strcpy(nonce, gstage_admit(&order)->nonce);
+	assert_int_equal(come_with_names("n2-1-2", nonce, &err), -EACCES);
+	assert_non_null(strstr(err.text, "holds no lease for job n2-1-2"));
+	assert_int_equal(come_with_names("n2-1-1", nonce, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "field 'v'"));
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), 0);
 }
 
 /* Home counts a lease from the grant, and may have given the job up. */
@@ -454,12 +542,14 @@ int main(void)
 		TEST(test_asked_again),
 		TEST(test_two_homes_at_once),
 		TEST(test_no_user_takes_all_places),
+		TEST(test_two_users_leave_places),
 		TEST(test_those_that_leave_count),
 		TEST(test_table_is_full),
 		TEST(test_own_job),
 		TEST(test_place_expires),
 		TEST(test_wrong_clients),
 		TEST(test_no_start_message),
+		TEST(test_strangers_cost_nothing),
 		TEST(test_restartable_job_comes_late),
 		TEST(test_journal_does_not_take_a_start),
 		TEST(test_ran_before),

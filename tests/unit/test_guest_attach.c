@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,13 +104,27 @@ static void test_an_ended_job(void **state)
 
 static void test_no_attach_message(void **state)
 {
+	static const struct {
+		const char *bytes, *why;
+	} none[] = {{"x", "the attach message is not a MessagePack map"},
+		    {"\x80" /* {} */, "the attach message asks for nothing"}};
+	const struct ucred here = {.uid = GSTAGE_UID};
+	const struct credential there = {.uid = GSTAGE_UID};
 	struct iocom_err err = {0};
+	char *text;
 
 	(void)state;
-	assert_int_equal(guest_attach(gstage.guest, -1, "x", 1, NULL, &err), -EBADMSG);
-	assert_string_equal(err.text, "the attach message is not a MessagePack map");
-	assert_int_equal(guest_attach(gstage.guest, -1, "\x80", 1, NULL, &err), -EBADMSG);
-	assert_string_equal(err.text, "the attach message asks for nothing");
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(guest_attach(gstage.guest, -1, none[i].bytes, 1, &here, &err),
+				 -EBADMSG);
+		assert_string_equal(err.text, none[i].why);
+		assert_int_equal(guest_attach_check(gstage.guest, none[i].bytes, 1, &text, &err),
+				 -EBADMSG);
+		assert_null(text);
+		assert_string_equal(err.text, none[i].why);
+		assert_int_equal(guest_attach_of(gstage.guest, -1, none[i].bytes, 1, &there, &err),
+				 -EBADMSG);
+	}
 }
 
 /*
@@ -151,6 +167,33 @@ static void test_too_many_readers(void **state)
 	assert_int_equal(gstage_attach("n2-1-1", &root), -EAGAIN);
 	gstage_show();
 	trace_compare(__func__);
+}
+
+/* 64 readers, 4 of them root's: a user gets 16, or as many as are free then. */
+static void test_few_users_leave_readers(void **state)
+{
+	static const size_t gets[] = {16, 16, 14, 7, 4, 2, 1};
+	const size_t users = sizeof(gets) / sizeof(*gets);
+
+	(void)state;
+	shims.attach_rc = -ESRCH;
+	trace_pause(true);
+	for (uid_t u = 0; u < users; u++) {
+		const struct gstage_reader reader = {.uid = 2000 + u};
+		size_t before = replays();
+
+		shim_record("n2-1-1")->found.uid = 2000 + u;
+		while (!gstage_attach("n2-1-1", &reader))
+			;
+		assert_int_equal(replays() - before, gets[u]);
+	}
+	assert_int_equal(replays(), 60);
+	while (!gstage_attach("n2-1-1", &root))
+		;
+	trace_pause(false);
+	assert_int_equal(replays(), 64);
+	assert_int_equal(gstage.counters.replays_refused, users + 1);
+	assert_int_equal(gstage.counters.places_refused, users - 2);
 }
 
 /* Replays of an earlier agent still hold their places; here this process plays one of them. */
@@ -249,6 +292,35 @@ static void test_kept_when_the_shim_has_left(void **state)
 	trace_compare(__func__);
 }
 
+static uint64_t kept_bytes(void)
+{
+	struct guest_counts counts;
+
+	guest_count(gstage.guest, &counts);
+	return counts.spool_bytes;
+}
+
+/* A client that attached before the shim had left was sent to the record: it must find it. */
+static void test_kept_while_it_is_read(void **state)
+{
+	(void)state;
+	detached("n2-1-1", GSTAGE_UID, 0);
+	shims.forget = -EBUSY;
+	shim_exited("n2-1-1", 0, 0);
+	gstage_chores(2);
+	shim_record("n2-1-1");
+	shims.attach_rc = -ESRCH;
+	assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
+	assert_int_equal(replays(), 1);
+	shims.forget = 3 * MB;
+	gstage_chores(2);
+	assert_int_equal(kept_bytes(), 0);
+	replay_ends(0);
+	gstage_chores(2);
+	assert_int_equal(kept_bytes(), 3 * MB);
+	trace_compare(__func__);
+}
+
 /* Makes a record on the disk of a job that ended AGO_S seconds ago, with BYTES of output. */
 static void keep(const char *job, uid_t uid, uint64_t bytes, uint64_t ago_s)
 {
@@ -272,6 +344,24 @@ static void keep(const char *job, uid_t uid, uint64_t bytes, uint64_t ago_s)
 	close(openat(dir, RECORD_ERR, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 	assert_int_equal(utimensat(dir, "exit", times, 0), 0);
 	close(dir);
+}
+
+/* Returns the bytes of output on the disk. */
+static uint64_t on_disk(void)
+{
+	DIR *all = opendir(gstage.jobs_dir);
+	const struct dirent *entry;
+	uint64_t sum = 0;
+	struct stat st;
+	char path[600];
+
+	assert_non_null(all);
+	while ((entry = readdir(all))) {
+		snprintf(path, sizeof(path), "%s/%s/out", gstage.jobs_dir, entry->d_name);
+		sum += stat(path, &st) ? 0 : (uint64_t)st.st_size;
+	}
+	closedir(all);
+	return sum;
 }
 
 static bool is_kept(const char *job)
@@ -337,6 +427,130 @@ static void test_running_ones_are_left(void **state)
 	assert_true(is_kept("n2-1-1"));
 }
 
+/* --- what the clients of attached jobs leave ---------------------------------------------------
+ */
+
+static uint64_t attached_as(const char *job, uid_t uid)
+{
+	const struct gstage_client client = {.uid = uid};
+	struct job_order order = gstage_order(job);
+
+	order.uid = uid;
+	assert_true(gstage_admit(&order)->granted);
+	assert_int_equal(gstage_come(job, gstage.answer.grant.nonce, &client), 0);
+	return shims.spill_max;
+}
+
+/* JOB ends and its client was killed: its shim keeps what it may of 3 MiB. */
+static void client_killed(const char *job, uid_t uid, uint64_t may, uint64_t ago_s)
+{
+	shims.forget = (int64_t)(may < 3 * MB ? may : 3 * MB);
+	keep(job, uid, (uint64_t)shims.forget, ago_s);
+	shim_exited(job, 0, 0);
+	gstage_pass(200);
+}
+
+static uint64_t guest_reserved(void)
+{
+	struct guest_counts counts;
+
+	guest_count(gstage.guest, &counts);
+	return counts.spool_reserved;
+}
+
+#define LEFT_JOBS 100
+
+/* The clients of 100 jobs are killed, one after the other, or all at once. */
+static void leave_all(bool at_once)
+{
+	uint64_t may[LEFT_JOBS], most = 0;
+	char job[32];
+
+	gstage.set.user_jobs_max = 0;
+	gstage.set.spool_total_mb = 1024;
+	gstage.set.spool_user_mb = 16;
+	trace_pause(true);
+	for (unsigned i = 0; i < 2 * LEFT_JOBS; i++) {
+		unsigned n = at_once ? i % LEFT_JOBS : i / 2;
+
+		snprintf(job, sizeof(job), "n2-1-%u", n);
+		if (at_once ? i < LEFT_JOBS : i % 2 == 0)
+			may[n] = attached_as(job, GSTAGE_UID);
+		else
+			client_killed(job, GSTAGE_UID, may[n], 2 * LEFT_JOBS - i);
+		if (on_disk() > most)
+			most = on_disk();
+		assert_true(on_disk() + guest_reserved() <= 16 * MB);
+	}
+	trace_pause(false);
+	assert_int_equal(guest_reserved(), 0);
+	assert_int_equal(most, at_once ? 8 * MB : 15 * MB);
+}
+
+/* The newest are kept: 5 of 3 MiB in a share of 16 MiB. */
+static void test_killed_clients(void **state)
+{
+	(void)state;
+	leave_all(false);
+	assert_false(is_kept("n2-1-94"));
+	assert_true(is_kept("n2-1-95") && is_kept("n2-1-99"));
+	assert_int_equal(gstage.counters.outputs_removed_share, 95);
+	assert_int_equal(gstage.counters.outputs_short, 0);
+}
+
+/* Half of the share, 8 MiB, for 100 jobs at a time: 3, 3, and 2 MiB. */
+static void test_killed_clients_at_once(void **state)
+{
+	(void)state;
+	leave_all(true);
+	assert_int_equal(gstage.counters.outputs_short, 98);
+}
+
+/* No user reserves as much as is free, and detached jobs have the other half. */
+static void test_attached_reserve(void **state)
+{
+	(void)state;
+	gstage.set.user_jobs_max = 0;
+	gstage.set.allow_root = true;
+	gstage.set.spool_total_mb = 32;
+	gstage.set.spool_user_mb = 32;
+	assert_int_equal(attached_as("n2-1-1", GSTAGE_UID), 3 * MB);
+	assert_int_equal(attached_as("n2-1-2", GSTAGE_UID), 3 * MB);
+	assert_int_equal(attached_as("n2-1-3", GSTAGE_UID), 3 * MB); /* he has 6, 10 are free */
+	assert_int_equal(attached_as("n2-1-4", GSTAGE_UID), 0);	     /* 9 and 7 */
+	assert_int_equal(attached_as("n2-1-5", 1001), 3 * MB);
+	assert_int_equal(attached_as("n2-1-6", 1001), 1 * MB); /* 3 and 4 */
+	assert_int_equal(attached_as("n2-1-7", 0), 3 * MB);
+	assert_int_equal(attached_as("n2-1-8", 0), 0);
+	assert_int_equal(gstage.counters.outputs_short, 3);
+	detached("n2-1-9", 1001, 0); /* an eighth of the 16 that are free */
+	trace_compare(__func__);
+}
+
+/* A job that leaves nothing gives its room back, once its shim is gone. */
+static void test_reserved_for(void **state)
+{
+	(void)state;
+	attached_as("n2-1-1", GSTAGE_UID);
+	assert_int_equal(guest_reserved(), 3 * MB);
+	shims.forget = -EBUSY; /* its client still reads */
+	shim_exited("n2-1-1", 0, 0);
+	gstage_chores(2);
+	assert_int_equal(guest_reserved(), 3 * MB);
+	shims.forget = 0;
+	gstage_chores(2);
+	assert_int_equal(guest_reserved(), 0);
+	/* A new agent does not know what the earlier one reserved, and takes the most there is. */
+	attached_as("n2-1-2", GSTAGE_UID);
+	detached("n2-1-3", GSTAGE_UID, 0);
+	shim_record("n2-1-2")->lives = true;
+	shim_record("n2-1-3")->lives = true;
+	shim_record("n2-1-3")->found.spooled = true;
+	gstage_restart();
+	assert_int_equal(guest_reserved(), 3 * MB + (128 - 3) * MB / 8);
+	trace_compare(__func__);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, gstage_setup, gstage_teardown)
 
 int main(void)
@@ -347,13 +561,19 @@ int main(void)
 		TEST(test_an_ended_job),
 		TEST(test_no_attach_message),
 		TEST(test_too_many_readers),
+		TEST(test_few_users_leave_readers),
 		TEST(test_readers_outlive_the_agent),
 		TEST(test_shares),
 		TEST(test_kept_counts),
 		TEST(test_kept_when_the_shim_has_left),
+		TEST(test_kept_while_it_is_read),
 		TEST(test_oldest_make_room),
 		TEST(test_kept_so_long),
 		TEST(test_running_ones_are_left),
+		TEST(test_killed_clients),
+		TEST(test_killed_clients_at_once),
+		TEST(test_attached_reserve),
+		TEST(test_reserved_for),
 	};
 
 	trace_file("agent_guest_attach");

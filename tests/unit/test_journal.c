@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The job journal: both sides of a job, each id only once, reports until acknowledged, pruning. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +83,7 @@ static void test_home(void **state)
 	assert_int_equal(journal_submit(j, &job, &err), 0);
 	assert_int_equal(journal_submit(j, &job, &err), -EIO); /* an id is accepted once */
 	assert_int_equal(journal_place(j, "last", 1000, &text, &uid, &err), -ENOENT);
-	assert_int_equal(journal_placed(j, "h-1-1", "n2", "{\"a\":1}", &err), 0);
+	assert_int_equal(journal_placed(j, "h-1-1", "n2", "{\"a\":1}", NULL, &err), 0);
 	assert_int_equal(journal_home_state(j, "h-1-1", "running", 9, 77, &err), 0);
 	assert_int_equal(journal_home_get(j, "h-1-1", node, &uid, class_name, &ended, &err), 0);
 	assert_string_equal(node, "n2");
@@ -117,12 +118,12 @@ static void test_last(void **state)
 
 	worker.worker = true;
 	assert_int_equal(journal_submit(j, &worker, &err), 0);
-	assert_int_equal(journal_placed(j, "h-1-2", "n2", "{\"a\":2}", &err), 0);
+	assert_int_equal(journal_placed(j, "h-1-2", "n2", "{\"a\":2}", NULL, &err), 0);
 	assert_int_equal(journal_find(j, "last", 1000, take_job, name), 0);
 	assert_string_equal(name, "");
 	assert_int_equal(journal_place(j, "last", 1000, &text, &uid, &err), -ENOENT);
 	assert_int_equal(journal_submit(j, &own, &err), 0);
-	assert_int_equal(journal_placed(j, "h-1-1", "n2", "{\"a\":1}", &err), 0);
+	assert_int_equal(journal_placed(j, "h-1-1", "n2", "{\"a\":1}", NULL, &err), 0);
 	assert_int_equal(journal_find(j, "last", 1000, take_job, name), 0);
 	assert_string_equal(name, "h-1-1");
 	assert_int_equal(journal_place(j, "last", 1000, &text, &uid, &err), 0);
@@ -132,6 +133,114 @@ static void test_last(void **state)
 	assert_int_equal(journal_find(j, "h-1-2", 1000, take_job, name), 0);
 	assert_string_equal(name, "h-1-2");
 	assert_int_equal(listed(j, 1000, true), 2);
+}
+
+struct outcomes_seen {
+	size_t n;
+	char first[SPEC_JOB_MAX];
+	struct journal_outcome last; /* its texts are gone */
+};
+
+static void take_outcome(void *arg, const struct journal_outcome *o)
+{
+	struct outcomes_seen *seen = arg;
+
+	if (!seen->n++)
+		snprintf(seen->first, sizeof(seen->first), "%s", o->job);
+	seen->last = *o;
+	assert_string_equal(o->home, "h");
+	assert_string_equal(o->class_name, "c");
+	assert_int_equal(o->moved, strcmp(o->node, "h") != 0);
+}
+
+static struct outcomes_seen outcomes_since(struct journal *j, uint64_t since, uid_t uid)
+{
+	struct outcomes_seen seen = {0};
+
+	assert_int_equal(journal_outcomes(j, since, uid, take_outcome, &seen), 0);
+	return seen;
+}
+
+static void end_job(struct journal *j, const char *id, uid_t uid, uint64_t when, double wall_ms)
+{
+	struct journal_job job = make(id, uid, when);
+
+	job.wall_ms = wall_ms;
+	assert_int_equal(journal_submit(j, &job, &err), 0);
+	assert_int_equal(journal_placed(j, id, uid == 1000 ? "n2" : "h", "{}", NULL, &err), 0);
+	assert_int_equal(journal_home_end(j, &job, &err), 0);
+}
+
+static void take_whole(void *arg, const struct journal_job *job)
+{
+	*(struct journal_job *)arg = *job;
+}
+
+/* What was expected of a job stays with it, and is listed with what it took. */
+static void test_expectation(void **state)
+{
+	const struct journal_expectation e = {.there_ms = 4400,
+					      .home_ms = 9000,
+					      .there_factor = 1.1,
+					      .home_factor = 0.5,
+					      .basis = JOURNAL_BASIS_LEARNED,
+					      .balanced = true};
+	struct journal *j = *state;
+	struct outcomes_seen seen;
+	struct journal_expected expected;
+	struct journal_job running = make("h-1-9", 1000, 50), job = {0};
+
+	end_job(j, "h-1-1", 1000, 5, 5100);
+	end_job(j, "h-1-2", 1001, 10, 30); /* nothing was expected */
+	end_job(j, "h-1-3", 1000, 15, 0);  /* its response is not known */
+	assert_int_equal(journal_submit(j, &running, &err), 0);
+	assert_int_equal(journal_placed(j, "h-1-1", "n2", "{}", &e, &err), 0);
+	assert_int_equal(journal_home_expected(j, "h-1-1", &expected, &err), 0);
+	assert_int_equal(expected.submit_ns, 5);
+	assert_string_equal(expected.policy, "iocm-re");
+	assert_true(expected.expectation.home_factor == 0.5 && expected.expectation.balanced);
+	assert_int_equal(journal_home_expected(j, "h-1-7", &expected, &err), -ENOENT);
+	assert_int_equal(journal_find(j, "h-1-1", 1000, take_whole, &job), 0);
+	assert_true(job.wall_ms == 5100 && job.expectation.there_ms == 4400);
+
+	seen = outcomes_since(j, 0, (uid_t)-1);
+	assert_int_equal(seen.n, 2);
+	assert_string_equal(seen.first, "h-1-2"); /* the newest first */
+	assert_true(seen.last.wall_ms == 5100 && seen.last.expected_ms == 4400);
+	assert_true(seen.last.expected_home_ms == 9000 && seen.last.there_factor == 1.1);
+	assert_int_equal(seen.last.basis, JOURNAL_BASIS_LEARNED);
+	assert_true(seen.last.balanced && seen.last.moved);
+	assert_int_equal(seen.last.end_ns, 7);
+	seen = outcomes_since(j, 6, (uid_t)-1);
+	assert_int_equal(seen.n, 1);
+	assert_true(seen.last.expected_ms == 0 && !seen.last.moved && !seen.last.balanced);
+	assert_int_equal(outcomes_since(j, 0, 1000).n, 1);
+	assert_int_equal(outcomes_since(j, UINT64_MAX, (uid_t)-1).n, 0);
+	/* It is all there for the next agent. */
+	*state = reopen(j);
+	assert_int_equal(outcomes_since(*state, 0, 1000).n, 1);
+}
+
+/* A journal that fails says so; no number that is none gets in. */
+static void test_expectation_failure(void **state)
+{
+	const struct journal_expectation e = {.there_ms = NAN, .home_ms = 1};
+	struct journal *j = *state;
+	struct outcomes_seen seen = {0};
+	struct journal_expected expected;
+	sqlite3 *db;
+
+	end_job(j, "h-1-1", 1000, 5, 1);
+	assert_int_equal(journal_placed(j, "h-1-1", "n2", "{}", &e, &err), 0);
+	assert_int_equal(journal_home_expected(j, "h-1-1", &expected, &err), 0);
+	assert_true(expected.expectation.there_ms == 0 && expected.expectation.home_ms == 1);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "DROP TABLE home", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	assert_int_equal(journal_placed(j, "h-1-1", "n2", "{}", &e, &err), -EIO);
+	assert_int_equal(journal_home_expected(j, "h-1-1", &expected, &err), -EIO);
+	assert_int_equal(journal_outcomes(j, 0, 1000, take_outcome, &seen), -EIO);
+	assert_int_equal(seen.n, 0);
 }
 
 static void take_reason(void *arg, const struct journal_job *job)
@@ -176,7 +285,7 @@ static void test_node_gone(void **state)
 	struct journal_job job = make("h-1-1", 0, 100);
 
 	journal_submit(j, &job, &err);
-	journal_placed(j, "h-1-1", "n2", "{}", &err);
+	journal_placed(j, "h-1-1", "n2", "{}", NULL, &err);
 	assert_int_equal(journal_home_lost(j, 101, is_gone, "n2"),
 			 0); /* the job does not run yet */
 	assert_int_equal(journal_home_state(j, "h-1-1", "running", 9, 77, &err), 0);
@@ -621,6 +730,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_home, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_expectation, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_expectation_failure, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_node_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_older, setup, teardown),

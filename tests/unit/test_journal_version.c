@@ -73,7 +73,7 @@ static char *explained(const struct placement *p)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	placement_text_print(p, out);
+	placement_text_print(p, NULL, out);
 	fclose(out);
 	return text;
 }
@@ -243,7 +243,7 @@ static void test_migration(void **state)
 	assert_string_equal(journal_backup(j), backup);
 	check_new(j);
 	journal_close(j);
-	assert_int_equal(ask(path, "PRAGMA user_version"), 1);
+	assert_int_equal(ask(path, "PRAGMA user_version"), 2);
 	assert_old(backup);
 	assert_int_equal(stat(backup, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
@@ -295,6 +295,38 @@ static void test_failure(void **state)
 	journal_close(j);
 }
 
+static void take_older(void *arg, const struct journal_job *job)
+{
+	assert_true(job->wall_ms == 0 && job->expectation.there_ms == 0);
+	assert_int_equal(job->expectation.basis, 0);
+	++*(int *)arg;
+}
+
+/* A file of version 1 gets the columns of what was expected; its jobs have no expectation. */
+static void test_version_1(void **state)
+{
+	const struct journal_expectation e = {.there_ms = 5, .home_ms = 7, .basis = 2};
+	char copy[96];
+	struct journal *j = NULL;
+	int n = 0;
+
+	(void)state;
+	make_old();
+	tell(path, "PRAGMA user_version=1");
+	assert_int_equal(journal_open(&j, path, &err), 0);
+	snprintf(copy, sizeof(copy), "%s.v1-backup", path);
+	assert_string_equal(journal_backup(j), copy);
+	assert_int_equal(journal_list(j, (uid_t)-1, true, 100, take_older, &n), 0);
+	assert_int_equal(n, JOBS + 1);
+	assert_int_equal(journal_placed(j, "n1-1-1", "n2", "{}", &e, &err), 0);
+	journal_close(j);
+	assert_int_equal(ask(path, "SELECT sum(expected_home_ms) FROM home"), 7);
+	assert_int_equal(ask(copy, "PRAGMA user_version"), 1);
+	assert_int_equal(ask(copy, "SELECT count(*) FROM pragma_table_info('home')"
+				   " WHERE name='expected_ms'"),
+			 0);
+}
+
 static void test_newer(void **state)
 {
 	struct journal *j = NULL;
@@ -304,21 +336,20 @@ static void test_newer(void **state)
 	assert_int_equal(journal_open(&j, path, &err), 0);
 	journal_close(j);
 	j = NULL;
-	tell(path, "PRAGMA user_version=2");
+	tell(path, "PRAGMA user_version=3");
 	assert_int_equal(journal_open(&j, path, &err), -ENOTSUP);
 	assert_null(j);
 	assert_non_null(strstr(err.text, "the job journal"));
-	assert_non_null(strstr(err.text, "layout version 2"));
-	assert_non_null(strstr(err.text, "versions up to 1"));
+	assert_non_null(strstr(err.text, "layout version 3"));
+	assert_non_null(strstr(err.text, "versions up to 2"));
 	assert_int_equal(ask(path, "SELECT count(*) FROM home"), JOBS + 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_migration),
-		cmocka_unit_test(test_first_layout),
-		cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_migration), cmocka_unit_test(test_first_layout),
+		cmocka_unit_test(test_failure),	  cmocka_unit_test(test_version_1),
 		cmocka_unit_test(test_newer),
 	};
 	char command[80];

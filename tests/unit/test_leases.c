@@ -87,7 +87,7 @@ static void submit(struct home *home, const char *job, const char *node)
 	};
 
 	assert_int_equal(journal_submit(home->journal, &row, NULL), 0);
-	assert_int_equal(journal_placed(home->journal, job, node, "{}", NULL), 0);
+	assert_int_equal(journal_placed(home->journal, job, node, "{}", NULL, NULL), 0);
 	assert_int_equal(journal_home_state(home->journal, job, "running", 1, 2, NULL), 0);
 }
 
@@ -290,6 +290,35 @@ static void test_here_there_is_no_lease(void **state)
 	lease_expire(home);
 	assert_int_equal(asked(home, "n1-1-1", &answer), LEASE_WAIT);
 	assert_int_equal(counters.leases_lost, 0);
+}
+
+/* The agent ended between a job's place and its start: the next attempt waits for nothing. */
+static void test_never_begun(void **state)
+{
+	static const char *const jobs[] = {"n1-1-1", "n1-1-2", "n1-1-3", "n1-1-4", "n1-1-5"};
+	static const char *const nodes[] = {"n1", "", "n2", "n1", "n1"};
+	static const int what[] = {LEASE_AGAIN, LEASE_AGAIN, LEASE_WAIT, LEASE_WAIT, LEASE_WAIT};
+	const struct journal_job accepted = {.job = jobs[3], .home = "n1", .node = "n1"};
+	struct home *home = *state;
+	struct lease_answer answer;
+
+	for (int i = 0; i < 5; i++) {
+		begin(home, jobs[i], nodes[i]);
+		if (i < 4) /* the last one runs */
+			assert_int_equal(
+				journal_home_state(home->journal, jobs[i], "starting", 0, 0, NULL),
+				0);
+	}
+	assert_int_equal(journal_accept(home->journal, &accepted, "", 0, NULL), 0);
+	restart(home);
+	lease_unload(home);
+	assert_int_equal(home_load(home, NULL), 0);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(asked(home, jobs[i], &answer), what[i]);
+		assert_string_equal(answer.lost.state, i == 4  ? "running"
+						       : i < 2 ? "failed"
+							       : "starting");
+	}
 }
 
 static void test_leases_are_pruned(void **state)
@@ -495,6 +524,52 @@ static void test_no_question(void **state)
 	assert_int_equal(counters.leases_renewed, 0);
 }
 
+static int lease_of(struct home *home, uid_t uid, const char *job, const char *lost,
+		    struct iocom_err *err)
+{
+	struct job_order order = {.lease_ms = LEASE_S * 1000, .uid = uid};
+
+	snprintf(order.job, sizeof(order.job), "%s", job);
+	return lease_begin(home, &order, job, 1, 2, lost, err);
+}
+
+/* Of 4096 places 64 are root's: alone, a user gets 2016. */
+static void test_no_user_takes_all_leases(void **state)
+{
+	struct home *home = *state;
+	struct job_order order = {.lease_ms = LEASE_S * 1000, .uid = 1000};
+	struct iocom_err err = {0};
+
+	for (int i = 0; i < 2015; i++) {
+		snprintf(order.job, sizeof(order.job), "n1-2-%d", i);
+		assert_int_equal(lease_placed(home, &order), 0);
+	}
+	assert_int_equal(lease_of(home, 1000, "n1-1-1", "", &err), 0);
+	snprintf(order.job, sizeof(order.job), "n1-2-2015");
+	assert_int_equal(lease_placed(home, &order), 0);
+	assert_int_equal(lease_of(home, 1000, "n1-1-2", "", &err), -EAGAIN);
+	assert_string_equal(err.text,
+			    "uid 1000 has 2016 restartable jobs at other nodes, and 2016 places "
+			    "are free: a user who has as many as are free gets no more "
+			    "(restartable_jobs)");
+	assert_int_equal(counters.restartable_refused_full, 1);
+	assert_int_equal(counters.places_refused, 1);
+	assert_int_equal(lease_of(home, 1001, "n1-1-3", "", &err), 0);
+	/* The next attempt of a lost job has that job's place. */
+	assert_int_equal(lease_of(home, 1000, "n1-1-4", "n1-2-7", &err), 0);
+	assert_null(lease_find(home, "n1-2-7"));
+}
+
+/* A new agent still knows whose the leases are. */
+static void test_leases_keep_their_user(void **state)
+{
+	struct home *home = *state;
+
+	begin(home, "n1-1-1", "n2");
+	restart(home);
+	assert_int_equal(lease_find(home, "n1-1-1")->uid, 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -506,6 +581,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_so_often_and_no_more, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_others_jobs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_here_there_is_no_lease, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_never_begun, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_leases_are_pruned, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_may_follow, setup, teardown),
@@ -514,6 +590,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_each_number_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_shim_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_question, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_user_takes_all_leases, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_leases_keep_their_user, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("leases", tests, NULL, NULL);

@@ -256,7 +256,8 @@ static char *page_of(struct metrics_jobs *jobs, const struct iocom_load *total)
 					.measured_ns = 500000000,
 					.maps = maps,
 					.nmaps = 2,
-					.classifier = {400, 100, false, false}};
+					.classifier = {400, 100, false, false},
+					.taken = {6, 7}};
 	struct metrics_page *page = metrics_page_new(&sample, jobs);
 	size_t length;
 	char *text;
@@ -266,10 +267,19 @@ static char *page_of(struct metrics_jobs *jobs, const struct iocom_load *total)
 	page->vector.memory_mb = 1000;
 	page->vector.bits = IOCOM_BIT_CPU;
 	page->counters.jobs_started = 3;
+	page->counters.ticks = 17;
+	page->counters.tick_late_ms = 42;
 	page->bounds[0] = (struct limit){"jobs", 3, 4096, false, "admissions_refused", 0};
 	page->bounds[1] = (struct limit){"of_a_user", LIMIT_UNKNOWN, 9, false, NULL, 0};
 	page->bounds[2] = (struct limit){"nonces", 7, 0, false, NULL, 0};
 	page->nbounds = 3;
+	page->predictions[0] = (struct prediction){
+		.node = "n2",
+		.policy = "iocm-re",
+		.ratio = 1.25,
+		.total = {.jobs = 7, .within_1_25 = 3, .within_2 = 5, .log_error = 2.5}};
+	page->predictions[1] = (struct prediction){.node = "n2", .policy = "wal", .ratio = 2};
+	page->npredictions = 2;
 	page->has_load_average = true;
 	page->load_average[1] = 0.5;
 	page->total = *total;
@@ -311,16 +321,26 @@ static void test_page(void **state)
 	IS("iocom_disk_requests_total{node=\"n1\",disk=\"loop1\"}", 3);
 	IS("iocom_drops_total{node=\"n1\",cause=\"ledger\"}", 5);
 	IS("iocom_agent_events_total{node=\"n1\",event=\"jobs_started\"}", 3);
+	IS("iocom_agent_events_total{node=\"n1\",event=\"ticks\"}", 17);
+	IS("iocom_agent_tick_late_ms{node=\"n1\"}", 42);
 	IS("iocom_bound_used{node=\"n1\",bound=\"jobs\"}", 3);
 	IS("iocom_bound_max{node=\"n1\",bound=\"jobs\"}", 4096);
 	assert_null(strstr(text, "iocom_bound_used{node=\"n1\",bound=\"of_a_user\"}"));
 	assert_null(strstr(text, "iocom_bound_max{node=\"n1\",bound=\"nonces\"}"));
+	IS("iocom_prediction_jobs_total{node=\"n1\",target=\"n2\",policy=\"iocm-re\"}", 7);
+	IS("iocom_prediction_log_error_total{node=\"n1\",target=\"n2\",policy=\"iocm-re\"}", 2.5);
+	IS("iocom_prediction_within_1_25x_total{node=\"n1\",target=\"n2\",policy=\"iocm-re\"}", 3);
+	IS("iocom_prediction_within_2x_total{node=\"n1\",target=\"n2\",policy=\"iocm-re\"}", 5);
+	IS("iocom_prediction_ratio{node=\"n1\",target=\"n2\",policy=\"iocm-re\"}", 1.25);
+	IS("iocom_prediction_ratio{node=\"n1\",target=\"n2\",policy=\"wal\"}", 2);
 	IS("iocom_program_runs_total{node=\"n1\",program=\"bio_queue\"}", 1000);
 	IS("iocom_program_run_seconds_total{node=\"n1\",program=\"bio_queue\"}", 80e-6);
 	IS("iocom_programs_measured_seconds_total{node=\"n1\"}", 0.5);
 	IS("iocom_map_entries{node=\"n1\",map=\"ledger\"}", 3);
 	IS("iocom_map_entries_max{node=\"n1\",map=\"ledger\"}", 8);
 	IS("iocom_map_memory_bytes{node=\"n1\",map=\"ledger\"}", 4096);
+	IS("iocom_slot_taken_total{node=\"n1\",map=\"talks\"}", 6);
+	IS("iocom_slot_taken_total{node=\"n1\",map=\"streams\"}", 7);
 	IS("iocom_classifier_confidence_ratio{node=\"n1\"}", 0.75);
 	assert_null(strstr(text, "map=\"threads\""));
 	IS("iocom_jobs_named_max{node=\"n1\"}", 2);

@@ -21,11 +21,15 @@ static const struct profile profile = {
 	.runs = 3,
 	.cpu_ms = 2000,
 	.requests = 500,
-	.request_kb = 64,
+	.request_mb = 32,
 	.memory_mb = 120,
-	.io_per_ms = 0.2,
+	.wall_ms = 2100,
+	.disk_ms = 100,
 	.com_ms = 40,
 };
+
+/* Here the class takes 2 s of computation and 500 ms of the disk. */
+static const struct profile_machine home = {.cpu_speed = 1, .disk_mb_per_s = 64};
 
 /* Resolves NEED from an options map { NAME: VALUE }. */
 static int resolve(struct need *n, const char *name, double value, const struct profile *p,
@@ -45,7 +49,7 @@ static int resolve(struct need *n, const char *name, double value, const struct 
 	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
 	rc = need_options_unpack(&options, &map.data, err);
 	if (!rc)
-		need_resolve(n, &options, p);
+		need_resolve(n, &options, p, &home);
 	msgpack_unpacked_destroy(&map);
 	msgpack_sbuffer_destroy(&b);
 	return rc;
@@ -102,6 +106,51 @@ static void test_rate_and_number(void **state)
 	NEAR(n.value[NEED_IO_PER_S], 0);
 }
 
+/* A reader of mapped files: all of its disk work is implicit, and decisions see it. */
+static void test_mapped_reader(void **state)
+{
+	static const struct profile reader = {.runs = 1,
+					      .cpu_ms = 400,
+					      .fault_requests = 800,
+					      .fault_mb = 102.4,
+					      .wall_ms = 3300,
+					      .disk_ms = 2900};
+	struct rules_request r;
+	struct need n;
+
+	(void)state;
+	assert_int_equal(resolve(&n, NULL, 0, &reader, NULL), 0);
+	NEAR(n.value[NEED_REQUESTS], 800);
+	assert_int_equal(n.source[NEED_REQUESTS], NEED_PROFILE);
+	NEAR(n.value[NEED_IO_SIZE_KB], 128);
+	NEAR(n.value[NEED_IO_PER_S], 800 / 2.0); /* 400 ms and 1600 ms of the disk */
+	NEAR(n.value[NEED_IMPLICIT_SHARE], 1);
+	NEAR(n.value[NEED_FAULTS_PER_MS], 2);
+	NEAR(need_declared_per_ms(&n), 0); /* what counts as explicit */
+	need_request(&n, &r);
+	NEAR(r.requests, 800);
+	NEAR(r.io_per_ms, 0.4);
+	NEAR(r.implicit_share, 1);
+	assert_int_equal(resolve(&n, "implicit_share", 0.25, &reader, NULL), 0);
+	NEAR(need_declared_per_ms(&n), 0.3);
+}
+
+/* The class ran where the disk is as fast as memory; this home's disk moves 10 MB a second. */
+static void test_rate_of_the_home(void **state)
+{
+	static const struct profile ran_fast = {
+		.runs = 1, .requests = 10000, .request_mb = 640, .wall_ms = 1000, .disk_ms = 5};
+	static const struct profile_machine slow = {.cpu_speed = 1, .disk_mb_per_s = 10};
+	struct need_options options;
+	struct need n;
+
+	(void)state;
+	need_options_init(&options);
+	need_resolve(&n, &options, &ran_fast, &slow);
+	NEAR(n.value[NEED_IO_PER_S], 156.25);
+	NEAR(n.value[NEED_REQUESTS], 10000);
+}
+
 static void test_mistakes(void **state)
 {
 	struct iocom_err err = {0};
@@ -111,6 +160,8 @@ static void test_mistakes(void **state)
 	assert_int_equal(resolve(&n, "memory_mb", -1, NULL, &err), -EINVAL);
 	assert_int_equal(resolve(&n, "memory_mb", NAN, NULL, &err), -EINVAL);
 	assert_int_equal(resolve(&n, "memory_mb", 1e30, NULL, &err), -EINVAL);
+	assert_int_equal(resolve(&n, "implicit_share", 1.01, NULL, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "from 0 to 1"));
 	assert_int_equal(resolve(&n, "memery_mb", 1, NULL, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "memery_mb"));
 }
@@ -170,10 +221,9 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_rate_and_number),
-		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_sources),	      cmocka_unit_test(test_rate_and_number),
+		cmocka_unit_test(test_mapped_reader), cmocka_unit_test(test_rate_of_the_home),
+		cmocka_unit_test(test_mistakes),      cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static msgpack_unpacked opened(msgpack_sbuffer *body)
 {
 	msgpack_unpacked map;
 
-	assert_int_equal(unpack_map(&map, body->data, body->size), 0);
+	assert_int_equal(unpack_map_of(&map, body->data, body->size, PEER_VALUES_MAX), 0);
 	return map;
 }
 
@@ -199,7 +199,7 @@ static bool is_key(const msgpack_object *key, const char *name)
 static bool may_lack(const msgpack_object *key)
 {
 	return is_key(key, "lease_ms") || is_key(key, "lease_secret") || is_key(key, "behaviour") ||
-	       is_key(key, "more");
+	       is_key(key, "more") || is_key(key, "fault_requests") || is_key(key, "fault_kb");
 }
 
 /* A renewal has no fields to read, and lists may be empty. */

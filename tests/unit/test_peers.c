@@ -634,7 +634,7 @@ static void test_message_unwritten(void **state)
 		assert_true(journal_fact(journal, "handled") == 0);
 		assert_true(sqlite3_get_autocommit(journal->file.db));
 	}
-	msgpack_sbuffer_clear(&out); /* control.c sends no answer either */
+	msgpack_sbuffer_clear(&out); /* control_answer.c sends no answer either */
 	assert_int_equal(counters.admissions_refused, 0);
 	for (size_t i = 0; i < WRITES; i++) {
 		assert_int_equal(shows(&peers, "there", 101 + i, &killing, &out), 0);

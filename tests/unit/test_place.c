@@ -17,6 +17,7 @@
 #include "tests/lib/full_disk.h"
 #include "tests/lib/parties.h"
 #include "tests/lib/shims.h"
+#include "tests/lib/slow_disk.h"
 #include "user/clock.h"
 
 #define JOB_1	     "n1-10101010-1" /* the first job that is submitted at n1 */
@@ -902,10 +903,75 @@ static void test_each_write_of_an_attempt_fails(void **state)
 	assert_int_equal(shims_most(), 1);
 }
 
+/* --- what the disk has ------------------------------------------------------------------- */
+
+/* Submits a job at n1, whose disk is slow.  Returns whether the client has its answer. */
+static bool told_at_once(const struct party_submission *submission)
+{
+	party_place(node(1), &client, submission);
+	for (int i = 0; i < 100; i++)
+		parties_pass(&all, 10);
+	return client.told;
+}
+
+/* Only an answer that somebody else learns of waits. */
+static void test_answer_waits_for_the_disk(void **state)
+{
+	struct slow_disk disk;
+
+	(void)state;
+	slow_disk_use(&disk, node(1)->journal);
+	assert_true(told_at_once(&(struct party_submission){.node = "n2"}));
+	is_placed(&client, "n2", "");
+	assert_true(told_at_once(&(struct party_submission){.node = "n1"}));
+	/* The guest of this very node waits instead: one sync has both rows. */
+	assert_true(told_at_once(&(struct party_submission){.node = "n1", .detach = true}));
+	slow_disk_flush(&disk); /* reports that are sent again wait, too */
+
+	assert_false(told_at_once(&(struct party_submission){.node = "n2", .detach = true}));
+	slow_disk_flush(&disk);
+	is_placed(&client, "n2", "");
+	assert_false(told_at_once(&(struct party_submission){.node = "n1", .named = true}));
+	slow_disk_flush(&disk);
+	is_placed(&client, "n1", "");
+}
+
+static void test_disk_fails(void **state)
+{
+	struct slow_disk disk;
+
+	(void)state;
+	slow_disk_use(&disk, node(1)->journal);
+	assert_false(told_at_once(&(struct party_submission){.node = "n2", .detach = true}));
+	slow_disk_end(&disk, -EIO);
+	is_told(&client,
+		"node n1 cannot write to its disk that it placed the job: Input/output error");
+	parties_pass(&all, NO_CLIENT_MS); /* nobody comes to the place that n2 gave */
+}
+
+static void test_client_leaves_a_slow_disk(void **state)
+{
+	struct slow_disk disk;
+
+	(void)state;
+	slow_disk_use(&disk, node(1)->journal);
+	assert_false(told_at_once(&(struct party_submission){.node = "n2", .detach = true}));
+	party_leave(&client);
+	slow_disk_flush(&disk);
+	assert_int_equal(client.told, 0);
+	parties_pass(&all, NO_CLIENT_MS);
+	/* One that leaves, and whose agent stops before the disk answers. */
+	assert_false(told_at_once(&(struct party_submission){.node = "n2", .detach = true}));
+	party_leave(&client);
+}
+
 int main(void)
 {
 #define PLACE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		PLACE(test_answer_waits_for_the_disk),
+		PLACE(test_disk_fails),
+		PLACE(test_client_leaves_a_slow_disk),
 		PLACE(test_each_refusal_leads_on),
 		PLACE(test_home_is_the_last),
 		PLACE(test_three_hops),

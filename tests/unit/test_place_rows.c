@@ -276,6 +276,126 @@ static void test_refused(void **state)
 	down();
 }
 
+/* What the view that the client got says of the job at NODE. */
+static struct rules_expectation expected_at(const char *node)
+{
+	char *text = json_dumps(client.answer.view, 0);
+	struct rules_expectation out = {0};
+	struct iocom_err err = {0};
+	struct rules_view *indexed;
+	struct view_question q;
+	struct view_file v;
+	uint32_t at = 0;
+
+	assert_non_null(text);
+	assert_int_equal(view_file_decode("it", text, strlen(text), &v, &err), 0);
+	free(text);
+	while (strcmp(v.nodes[at].node.name, node) != 0)
+		assert_true(++at < v.nnodes);
+	assert_int_equal(view_index(&v, NULL, &indexed, &err), 0);
+	q = (struct view_question){.params = &v.params,
+				   .job = &v.job,
+				   .seed = v.seed,
+				   .home = v.home,
+				   .home_node = &v.nodes[v.home].node};
+	assert_int_equal(view_expect(indexed, &q, &at, 1, &out), 0);
+	rules_view_free(indexed);
+	view_file_fini(&v);
+	return out;
+}
+
+/* Submits ASK; answer and row must tell what is expected at NODE, where it runs. */
+static struct rules_expectation must_expect(const struct placement_ask *ask, const char *node)
+{
+	const struct rules_expectation *told = &client.answer.expectation;
+	struct rules_expectation right;
+	struct placement row;
+
+	submit(ask);
+	if (node)
+		assert_string_equal(client.answer.node, node);
+	right = expected_at(client.answer.node);
+	assert_true(told->known && told->there_ms > 0 && told->home_ms > 0);
+	assert_true(told->there_ms == right.there_ms && told->home_ms == right.home_ms);
+	assert_true(told->there_factor == 1 && told->home_factor == 1);
+	if (ask->run) {
+		last_row(&row);
+		assert_true(row.expectation.known && row.expectation.there_ms == told->there_ms &&
+			    row.expectation.home_ms == told->home_ms);
+		placement_fini(&row);
+	}
+	return *told;
+}
+
+/* The expectation is that of the node that takes the job, not of the one that was chosen. */
+static void test_expected_where_it_runs(void **state)
+{
+	struct placement_ask ask = usual();
+	struct rules_expectation first, second;
+	struct placement row;
+	char chosen[3][IOCOM_NAME_MAX];
+
+	(void)state;
+	up(5, 9);
+	ask.view = true;
+	ask.run = false; /* so that nothing is charged */
+	first = must_expect(&ask, NULL);
+	assert_true(client.answer.plan.ncandidates >= 3 && first.there_ms < first.home_ms);
+	for (int i = 0; i < 3; i++)
+		strcpy(chosen[i], client.answer.plan.candidates[i]);
+	assert_string_equal(client.answer.node, chosen[0]);
+	ask.run = true;
+	guests.refuses[0] = chosen[0];
+	second = must_expect(&ask, chosen[1]);
+	assert_true(second.there_ms > first.there_ms && second.home_ms == first.home_ms);
+	guests.refuses[1] = chosen[1];
+	guests.refuses[2] = chosen[2];
+	second = must_expect(&ask, "n1");
+	assert_true(second.there_ms == second.home_ms && second.home_ms == first.home_ms);
+	/* The user's choice, which no policy would take. */
+	memset(guests.refuses, 0, sizeof(guests.refuses));
+	strcpy(ask.node, chosen[2]);
+	strcpy(ask.policy, "nlb");
+	second = must_expect(&ask, chosen[2]);
+	assert_true(second.there_ms != second.home_ms);
+	strcpy(ask.node, "n1");
+	second = must_expect(&ask, "n1");
+	assert_true(second.there_ms == second.home_ms);
+	/* A job that no node took ran nowhere. */
+	guests.refuses[0] = "n1";
+	submit(&ask);
+	last_row(&row);
+	assert_true(row.failed && !row.expectation.known);
+	placement_fini(&row);
+	down();
+}
+
+/* Without an option and without a profile there is only a default, and nothing is expected. */
+static void test_nothing_is_expected_of_the_unknown(void **state)
+{
+	static const enum need_field telling[] = {NEED_CPU_S, NEED_REQUESTS, NEED_IO_PER_S};
+	struct placement_ask ask = usual();
+	struct placement row;
+
+	(void)state;
+	up(3, 9);
+	ask.need.value[NEED_IO_PER_S] = -1;
+	ask.need.value[NEED_MEMORY_MB] = 20; /* says nothing of a time */
+	submit(&ask);
+	assert_true(client.answer.placed && !client.answer.expectation.known);
+	last_row(&row);
+	assert_true(row.placed && !row.expectation.known);
+	assert_null(json_object_get(row.document, "expected"));
+	placement_fini(&row);
+	for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
+		need_options_init(&ask.need);
+		ask.need.value[telling[i]] = 2;
+		submit(&ask);
+		assert_true(client.answer.placed && client.answer.expectation.known);
+	}
+	down();
+}
+
 /* A login begins in "/" where its directory is missing. */
 static void test_login(void **state)
 {
@@ -477,6 +597,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_placed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_expected_where_it_runs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_is_expected_of_the_unknown, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_login, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_asked_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mistakes, setup, teardown),

@@ -54,6 +54,28 @@ tap_like "it shows both sides of a test" "$out" '^ +n1 +io-overloaded +5\.36 +>=
 tap_like "it shows the refused nodes" "$out" '^  n4: accepts: 0 >= 1 .*does not hold$'
 tap_like "bs waits" "$(place --view "$data/view_four.json" --policy bs)" '^bs makes it wait'
 
+# --- what is expected; 10 requests and 1 s of computation cost 3.3 s at home, 1.3 s at n2
+two() { # JOB
+	printf '{"params":{"closed_loop_bound":0},"nodes":[%s,{}],"job":%s}' \
+		'{"advertised":{"cpu":2,"io_per_ms":0.04,"memory_mb":8}}' "$1"
+}
+job='"cpu_ms":1000,"io_per_ms":0.01,"memory_mb":4,"reaccess":0'
+expected() { place --view - --policy iocm-re-hom --json | jq -c '[.node, (.expected // {})[]] |
+	map(numbers |= (. * 10 | round / 10))'; }
+tap_is "expected there and at home" "$(two "{$job}" | expected)" '["n2",1254.4,3320.4,1,1]'
+tap_is "corrections change it, and the decision" \
+	"$(two "{$job,\"corrections\":{\"n1\":0.5,\"n2\":2}}" | expected)" '["n1",1660.2,1660.2,0.5,0.5]'
+tap_is "one factor for all nodes" "$(two "{$job,\"correction\":2}" | expected)" '["n2",2408.9,6640.9,2,2]'
+tap_is "not with prediction_feedback off" \
+	"$(two "{$job,\"correction\":2}" | sed 's/"params":{/&"prediction_feedback":0,/' | expected)" \
+	'["n2",1254.4,3320.4,1,1]'
+tap_is "nothing is expected of a job of which nothing is known" "$(two '{"memory_mb":4}' | expected)" '["n1"]'
+tap_is "nor of one that waits" \
+	"$(place --view "$data/view_four.json" --policy bs --json | jq -c '[.queued, .expected]')" '[true,null]'
+tap_like "in words" "$(two "{$job}" | place --view - --policy iocm-re-hom)" '^Expected: 1\.3 s there, 3\.3 s at home\.$'
+tap_like "corrected" "$(two "{$job,\"correction\":2}" | place --view - --policy iocm-re-hom)" \
+	'^Expected: 2\.4 s there, 6\.6 s at home \(corrected by 2 there, 2 at home\)\.$'
+
 # --- wrong files: 1, nothing on standard output, the file and the path of the field
 wrong() { # DESCRIPTION TEXT EXPECTED
 	local out
@@ -70,6 +92,8 @@ wrong "negative" '{"nodes":[{"tasks":[{"io_per_ms":-1}]}],"job":{}}' \
 wrong "an unknown field" '{"nodes":[{"speed":1}],"job":{}}' ":1:20: nodes\[0\]\.speed: unknown field"
 wrong "an unknown parameter" '{"params":{"speed":1},"nodes":[{}],"job":{}}' ":1:20: params\.speed: "
 wrong "an index out of range" '{"home":3,"nodes":[{}],"job":{}}' ":1:9: home: .*0 to 0, found 3"
+wrong "a correction beyond its bounds" '{"nodes":[{}],"job":{"corrections":{"n1":9}}}' \
+	":1:42: job\.corrections\.n1: expected a factor from 0\.25 to 4, found 9"
 wrong "a name twice" '{"nodes":[{"name":"a"},{"name":"a"}],"job":{}}' ":1:32: nodes\[1\]\.name: .*nodes\[0\]"
 wrong "a wrong type" '{"nodes":[{"ram_mb":"640"}],"job":{}}' ":1:21: nodes\[0\]\.ram_mb: expected a number, found \"640\""
 wrong "a key twice" '{"nodes":[{}],"job":{},"job":{}}' ":1:24: duplicate object key near '\"job\"'"

@@ -21,30 +21,89 @@
 static void test_merge(void **state)
 {
 	struct profile p = {0}, run = {.cpu_ms = 100,
-				       .requests = 1000,
+				       .requests = 450,
+				       .request_mb = 28.8,
 				       .wall_ms = 1000,
-				       .io_per_ms = 1,
-				       .memory_mb = 10,
-				       .request_kb = 64};
+				       .rest_ms = 500,
+				       .memory_mb = 10};
 
 	(void)state;
 	profile_merge(&p, &run);
 	assert_int_equal(p.runs, 1);
-	NEAR(p.io_per_ms, 1);
-	/* other jobs slowed it down: its rate when alone stays, the rest moves half-way */
+	NEAR(profile_request_kb(&p), 64);
+	/* The same work in other pieces: the work stays what it is, the rest moves half-way. */
 	run.cpu_ms = 200;
 	run.wall_ms = 4000;
-	run.io_per_ms = 0.25;
+	run.rest_ms = 100;
+	run.requests = 7200;
 	profile_merge(&p, &run);
-	NEAR(p.io_per_ms, 1);
+	assert_int_equal(p.runs, 2);
+	NEAR(p.requests, 3825);
+	NEAR(profile_requests(&p) * profile_request_kb(&p) / 1e3, 28.8);
 	NEAR(p.cpu_ms, 150);
 	NEAR(p.wall_ms, 2500);
-	/* the class does far less I/O now: its earlier runs count no more */
-	run.requests = 100;
-	run.io_per_ms = 0.1;
+	NEAR(p.rest_ms, 300);
+	/* A run without I/O: it has a part in the bytes like in the requests. */
+	run.requests = run.request_mb = 0;
 	profile_merge(&p, &run);
-	NEAR(p.io_per_ms, 0.1);
+	NEAR(profile_requests(&p) * profile_request_kb(&p) / 1e3, 14.4);
 	assert_int_equal(p.runs, 3);
+}
+
+/* A reader of mapped files does its disk work by page faults: it counts, and stays apart. */
+static void test_mapped_reader(void **state)
+{
+	struct profile p = {0}, run = {.cpu_ms = 400, .fault_requests = 800, .fault_mb = 102.4};
+
+	(void)state;
+	profile_merge(&p, &run);
+	NEAR(p.requests, 0);
+	NEAR(profile_requests(&p), 800);
+	NEAR(profile_request_kb(&p), 128);
+	NEAR(profile_faults_per_ms(&p), 2);
+	run.fault_requests = 400;
+	run.requests = 200;
+	run.request_mb = 12.8;
+	profile_merge(&p, &run);
+	NEAR(profile_requests(&p), 700);
+	NEAR(profile_request_kb(&p), (102.4 + 6.4) * 1e3 / 700);
+	NEAR(profile_faults_per_ms(&p), 1.5);
+	p = (struct profile){.requests = 0};
+	NEAR(profile_request_kb(&p), 0);
+	NEAR(profile_faults_per_ms(&p), 0);
+}
+
+/* The rate is that of the machine which asks, wherever the class ran. */
+static void test_rate(void **state)
+{
+	const struct profile_machine slow = {.cpu_speed = 1, .disk_mb_per_s = 10},
+				     fast = {.cpu_speed = 1, .disk_mb_per_s = 64e3}, unknown = {0};
+	struct profile p = {.requests = 10000, .request_mb = 640, .wall_ms = 1000, .disk_ms = 10};
+
+	(void)state;
+	NEAR(profile_rate_per_ms(&p, &slow), 10000 / 64e3);
+	NEAR(profile_rate_per_ms(&p, &fast), 10000 / PROFILE_RATE_MS); /* no run is shorter */
+	/* It slept for most of the run, and sleeps elsewhere, too. */
+	p.rest_ms = 36000;
+	p.wall_ms = 37000;
+	NEAR(profile_rate_per_ms(&p, &slow), 10000 / 100e3);
+	/* 16 s of computation at half the speed; seek and rotation are part of a request. */
+	p.rest_ms = 0;
+	p.cpu_ms = 16000;
+	p.wall_ms = 20000;
+	NEAR(profile_rate_per_ms(&p, &(struct profile_machine){0.5, 3.6, 10}), 10000 / 132e3);
+	/* Four threads did in 4 s what takes 16 s of a CPU; a disk serves one at a time. */
+	p.disk_ms = 4000;
+	p.wall_ms = 5000;
+	NEAR(profile_rate_per_ms(&p, &slow), 10000 / 64e3);
+	NEAR(profile_rate_per_ms(&p, &unknown), 10000 / 5000.0);
+	/* Page faults are requests like the others, here. */
+	p.fault_requests = p.requests;
+	p.fault_mb = p.request_mb;
+	p.requests = p.request_mb = 0;
+	NEAR(profile_rate_per_ms(&p, &slow), 10000 / 64e3);
+	p = (struct profile){.cpu_ms = 10};
+	NEAR(profile_rate_per_ms(&p, &slow), 0);
 }
 
 struct seen {
@@ -81,7 +140,17 @@ static struct behaviour two_phases(void)
 static void test_behaviour(void **state)
 {
 	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80];
-	struct profile run = {.cpu_ms = 1020, .com_ms = 8, .disk_ms = 702.5}, p;
+	struct profile run = {.cpu_ms = 1020,
+			      .requests = 12,
+			      .request_mb = 1.5,
+			      .fault_requests = 7,
+			      .fault_mb = 0.5,
+			      .memory_mb = 30,
+			      .wall_ms = 2100,
+			      .rest_ms = 330,
+			      .com_ms = 8,
+			      .disk_ms = 702.5},
+		       p;
 	struct profile_store *store = NULL;
 	struct iocom_err err = {0};
 	struct seen seen = {0};
@@ -94,7 +163,8 @@ static void test_behaviour(void **state)
 	run.behaviour = two_phases();
 	assert_int_equal(profile_learn(store, 1000, "sort", &run, &err), 0);
 	assert_int_equal(profile_get(store, 1000, "sort", &p, &err), 0);
-	assert_memory_equal(&p.behaviour, &run.behaviour, sizeof(p.behaviour));
+	run.runs = 1;
+	assert_memory_equal(&p, &run, sizeof(p)); /* every number comes back as it was */
 	run.com_ms = 4;
 	run.behaviour.n = 1;
 	assert_int_equal(profile_learn(store, 1000, "sort", &run, &err), 0);
@@ -184,47 +254,254 @@ static void test_store(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-/* A file of before there were versions, and of before there was a behaviour. */
-static void test_older_file(void **state)
+struct errors_seen {
+	unsigned nodes;
+	struct profile_error all, n2;
+	char first[64];
+};
+
+static void see_error(void *arg, const char *node, const struct profile_error *e)
 {
-	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], copy[80], command[80];
+	struct errors_seen *seen = arg;
+
+	if (!*node) {
+		assert_int_equal(seen->nodes, 0); /* the class comes first */
+		seen->all = *e;
+		return;
+	}
+	if (!seen->nodes++)
+		snprintf(seen->first, sizeof(seen->first), "%s", node);
+	if (!strcmp(node, "n2"))
+		seen->n2 = *e;
+}
+
+static struct errors_seen errors_of(struct profile_store *store, uid_t uid, const char *class_name)
+{
+	struct errors_seen seen = {0};
+	struct iocom_err err = {0};
+
+	assert_int_equal(profile_errors(store, uid, class_name, see_error, &seen, &err), 0);
+	return seen;
+}
+
+/* How wrong predictions were belongs to the class: it lives, is bounded, and goes with it. */
+static void test_errors(void **state)
+{
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80], name[32];
+	struct profile run = {.cpu_ms = 100};
 	struct profile_store *store = NULL;
 	struct iocom_err err = {0};
-	struct profile p;
+	struct errors_seen seen;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/profile.db", dir);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	assert_int_equal(profile_error_learn(store, 1000, "sort", "n2", 1, &err), -ENOENT);
+	assert_int_equal(profile_learn(store, 1000, "sort", &run, &err), 0);
+	assert_int_equal(profile_error_learn(store, 1001, "sort", "n2", 1, &err), -ENOENT);
+	assert_int_equal(profile_error_learn(store, 1000, "sort", "n2", NAN, &err), -EINVAL);
+	assert_int_equal(profile_error_learn(store, 1000, "sort", "n2", 1, &err), 0);
+	assert_int_equal(profile_error_learn(store, 1000, "sort", "n3", 0, &err), 0);
+	assert_int_equal(profile_error_learn(store, 1000, "sort", "n2", 0, &err), 0);
+	profile_close(store);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	seen = errors_of(store, 1000, "sort");
+	assert_int_equal(seen.nodes, 2);
+	assert_int_equal(seen.n2.jobs, 2);
+	NEAR(seen.n2.mean_log, 0.5);
+	assert_int_equal(seen.all.jobs, 3);
+	NEAR(seen.all.mean_log, 1 / 3.0);
+	/* Old errors are forgotten: what was true for long gives way within a few dozen jobs. */
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(profile_error_learn(store, 1000, "sort", "n2", -1, &err), 0);
+	seen = errors_of(store, 1000, "sort");
+	assert_true(seen.n2.mean_log < -0.99 && seen.n2.jobs == 102);
+	/* Ever new nodes take the places of those used longest ago, never that of the class. */
+	for (int i = 0; i < PROFILE_NODES_MAX + 5; i++) {
+		snprintf(name, sizeof(name), "m%03d", i);
+		assert_int_equal(profile_error_learn(store, 1000, "sort", name, 0, &err), 0);
+	}
+	seen = errors_of(store, 1000, "sort");
+	assert_int_equal(seen.nodes, PROFILE_NODES_MAX);
+	assert_int_equal(seen.n2.jobs, 0);
+	assert_string_equal(seen.first, "m005");
+	assert_int_equal(seen.all.jobs, 103 + PROFILE_NODES_MAX + 5);
+	/* They go with the class: forgotten, or replaced by others. */
+	assert_int_equal(profile_forget(store, 1000, "sort", &err), 0);
+	assert_int_equal(errors_of(store, 1000, "sort").all.jobs, 0);
+	assert_int_equal(profile_learn(store, 1000, "a", &run, &err), 0);
+	assert_int_equal(profile_error_learn(store, 1000, "a", "n2", 1, &err), 0);
+	for (int i = 0; i < PROFILE_CLASSES_MAX; i++) {
+		snprintf(name, sizeof(name), "b%04d", i);
+		assert_int_equal(profile_learn(store, 1000, name, &run, &err), 0);
+	}
+	assert_int_equal(errors_of(store, 1000, "a").all.jobs, 0);
+	profile_close(store);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* Rows of a damaged file that are no errors are not there: no correction comes from them. */
+static void test_errors_absurd(void **state)
+{
+	static const char sql[] =
+		"INSERT INTO error VALUES(1000,'sort','',-4,0.5,1), (1000,'sort','n2',3,9e999,1),"
+		" (1000,'tar','',3,-9e999,1), (1000,'tar','n2',2,0.25,1)";
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80];
+	struct profile_store *store = NULL;
+	struct iocom_err err = {0};
 	sqlite3 *db;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/profile.db", dir);
-	snprintf(copy, sizeof(copy), "%s.v0-backup", path);
+	assert_int_equal(profile_open(&store, path, &err), 0);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(
-		sqlite3_exec(
-			db,
-			"PRAGMA journal_mode=WAL; CREATE TABLE profile(uid INTEGER, class TEXT,"
-			" runs INTEGER, cpu_ms REAL, requests REAL, request_kb REAL, memory_mb"
-			" REAL, wall_ms REAL, io_per_ms REAL, faults_per_ms REAL,"
-			" PRIMARY KEY(uid, class)) WITHOUT ROWID;"
-			"INSERT INTO profile VALUES(1000,'sort',3,100,5,64,10,200,0.1,0)",
-			NULL, NULL, NULL),
-		SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
+	assert_int_equal(errors_of(store, 1000, "sort").all.jobs, 0);
+	assert_int_equal(errors_of(store, 1000, "sort").nodes, 0);
+	assert_int_equal(errors_of(store, 1000, "tar").all.jobs, 0);
+	assert_int_equal(errors_of(store, 1000, "tar").n2.jobs, 2);
+	profile_close(store);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* A file whose table is gone says so. */
+static void test_errors_failure(void **state)
+{
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80];
+	struct profile_store *store = NULL;
+	struct errors_seen seen = {0};
+	struct iocom_err err = {0};
+	sqlite3 *db;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/profile.db", dir);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "DROP TABLE error", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(profile_error_learn(store, 1000, "sort", "n2", 1, &err), -EIO);
+	assert_non_null(strstr(err.text, path));
+	assert_int_equal(profile_errors(store, 1000, "sort", see_error, &seen, &err), -EIO);
+	profile_close(store);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* Writes a file of VERSION by SQL. */
+static void older_file(const char *path, int version, const char *sql)
+{
+	char pragma[64];
+	sqlite3 *db;
+
+	snprintf(pragma, sizeof(pragma), "PRAGMA user_version=%d", version);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, pragma, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static const char first_table[] =
+	"PRAGMA journal_mode=WAL; CREATE TABLE profile(uid INTEGER, class TEXT,"
+	" runs INTEGER, cpu_ms REAL, requests REAL, request_kb REAL, memory_mb REAL,"
+	" wall_ms REAL, io_per_ms REAL, faults_per_ms REAL, PRIMARY KEY(uid, class)) WITHOUT ROWID;"
+	"INSERT INTO profile VALUES(1000,'sort',3,100,5,64,10,200,0.1,0);"
+	"INSERT INTO profile VALUES(1000,'map',2,400,0,0,10,3500,0,2)";
+static const char second_table[] =
+	"CREATE TABLE behaviour(uid INTEGER, class TEXT, com_ms REAL, disk_ms REAL, phases TEXT,"
+	" PRIMARY KEY(uid, class)) WITHOUT ROWID;"
+	"INSERT INTO behaviour VALUES(1000,'map',1,2900,'[1,2,3,4,5,[10,0,2900,3500,2]]')";
+
+/* Opens PATH, a file of VERSION, and checks what it knew. */
+static void check_older(const char *path, int version)
+{
+	struct profile_store *store = NULL;
+	struct iocom_err err = {0};
+	struct profile p;
+	char copy[96];
+
+	snprintf(copy, sizeof(copy), "%s.v%d-backup", path, version);
 	assert_int_equal(profile_open(&store, path, &err), 0);
 	assert_string_equal(profile_backup(store), copy);
 	assert_int_equal(profile_get(store, 1000, "sort", &p, &err), 0);
-	NEAR(p.cpu_ms, 100);
 	assert_int_equal(p.runs, 3);
+	NEAR(p.cpu_ms, 100);
+	NEAR(p.requests, 5);
+	NEAR(p.request_mb, 0.32);
+	NEAR(p.fault_requests, 0);
+	NEAR(p.memory_mb, 10);
+	NEAR(p.wall_ms, 200);
+	NEAR(p.rest_ms, 100);
+	assert_int_equal(profile_get(store, 1000, "map", &p, &err), 0);
+	NEAR(p.fault_requests, 800); /* 2 per ms of computation */
+	NEAR(p.fault_mb, 102.4);
+	NEAR(p.rest_ms, version ? 200 : 3100); /* nothing told of the disk's time before */
+	NEAR(p.disk_ms, version ? 2900 : 0);
+	assert_int_equal(p.behaviour.n, version ? 1 : 0);
 	assert_int_equal(profile_learn(store, 1000, "sort", &p, &err), 0);
 	profile_close(store);
 	assert_int_equal(profile_open(&store, path, &err), 0);
 	assert_string_equal(profile_backup(store), "");
+	assert_int_equal(profile_get(store, 1000, "sort", &p, &err), 0);
+	assert_int_equal(p.runs, 4);
+	/* It has the table that came last. */
+	assert_int_equal(profile_error_learn(store, 1000, "sort", "n2", 1, &err), 0);
 	profile_close(store);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=2", NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
+}
+
+/* Files of before there were versions, and of before bytes and page faults were learned. */
+static void test_older_file(void **state)
+{
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], other[64], command[80];
+	struct profile_store *store = NULL;
+	struct iocom_err err = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/profile.db", dir);
+	snprintf(other, sizeof(other), "%s/profile-1.db", dir);
+	older_file(path, 0, first_table);
+	check_older(path, 0);
+	older_file(other, 0, first_table);
+	older_file(other, 1, second_table);
+	check_older(other, 1);
+	/* A newer one is not touched. */
+	older_file(path, 4, "");
 	assert_int_equal(profile_open(&store, path, &err), -ENOTSUP);
 	assert_non_null(strstr(err.text, "the class profiles"));
-	assert_non_null(strstr(err.text, "version 2"));
+	assert_non_null(strstr(err.text, "version 4"));
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* A migration that fails on its way leaves the old file. */
+static void test_failed_migration(void **state)
+{
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80];
+	struct profile_store *store = NULL;
+	struct iocom_err err = {0};
+	sqlite3 *db;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/profile.db", dir);
+	older_file(path, 0, first_table);
+	older_file(path, 1, second_table);
+	older_file(path, 1, "ALTER TABLE behaviour RENAME COLUMN disk_ms TO odd");
+	assert_true(profile_open(&store, path, &err) < 0);
+	assert_null(store);
+	assert_non_null(strstr(err.text, path));
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "SELECT io_per_ms FROM profile", NULL, NULL, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "SELECT * FROM profile_1", NULL, NULL, NULL),
+			 SQLITE_ERROR);
+	sqlite3_close(db);
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	assert_int_equal(system(command), 0);
 }
@@ -232,9 +509,17 @@ static void test_older_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_merge),	   cmocka_unit_test(test_store),
-		cmocka_unit_test(test_bounded),	   cmocka_unit_test(test_behaviour),
+		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_mapped_reader),
+		cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_store),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_errors_failure),
+		cmocka_unit_test(test_errors_absurd),
+		cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_behaviour),
 		cmocka_unit_test(test_older_file),
+		cmocka_unit_test(test_failed_migration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -508,6 +508,7 @@ static void test_rest_of_document(void **state)
 		.maps = maps,
 		.nmaps = 2,
 		.classifier = {.task_bytes = 400, .inferred_bytes = 100, .no_direct_faults = true},
+		.taken = {.talks = 6, .streams = 7},
 		.sweep_ns = 1500000,
 	};
 	struct sample_json_options options = {
@@ -543,6 +544,8 @@ static void test_rest_of_document(void **state)
 	assert_true(json_is_null(json_object_get(json_array_get(p, 1), "entries")));
 	assert_true(json_is_null(json_object_get(json_array_get(p, 1), "entries_max")));
 	assert_true(json_is_null(json_object_get(json_array_get(p, 1), "memory_bytes")));
+	p = json_object_get(json_object_get(doc, "cost"), "taken");
+	assert_true(number(p, "talks") == 6 && number(p, "streams") == 7);
 	p = json_object_get(json_object_get(doc, "cost"), "classifier");
 	assert_true(number(p, "task_bytes") == 400 && number(p, "inferred_bytes") == 100);
 	assert_true(number(p, "confidence") == 0.75);

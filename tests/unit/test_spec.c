@@ -36,8 +36,8 @@ static struct spec example(void)
 		.nlimits = 2,
 	};
 
-	spec.limits[0] = (struct spec_limit){RLIMIT_NOFILE, 512};
-	spec.limits[1] = (struct spec_limit){RLIMIT_CORE, RLIM_INFINITY};
+	spec.limits[0] = (struct spec_limit){RLIMIT_NOFILE, 5, 7};
+	spec.limits[1] = (struct spec_limit){RLIMIT_CORE, RLIM_INFINITY, RLIM_INFINITY};
 	return spec;
 }
 
@@ -66,8 +66,12 @@ static void test_round_trip(void **state)
 	assert_int_equal(out.closed, 5);
 	assert_int_equal(out.grace_ms, 1500);
 	assert_int_equal(out.nlimits, 2);
-	assert_int_equal(out.limits[0].soft, 512);
+	assert_int_equal(out.limits[0].resource, RLIMIT_NOFILE);
+	assert_int_equal(out.limits[0].soft, 5);
+	assert_int_equal(out.limits[0].hard, 7);
+	assert_int_equal(out.limits[1].resource, RLIMIT_CORE);
 	assert_true(out.limits[1].soft == RLIM_INFINITY);
+	assert_true(out.limits[1].hard == RLIM_INFINITY);
 	assert_false(out.tty.wanted);
 	spec_free(&out);
 	free(data);
@@ -170,8 +174,45 @@ static void test_damage(void **state)
 	free(packed);
 }
 
+/* A spec of which one field is out of range. */
+static struct spec wrong(unsigned field)
+{
+	static char *none[] = {NULL}, path[5001];
+	struct spec spec = example();
+
+	memset(path, '/', sizeof(path) - 1);
+	switch (field) {
+	case 0:
+		spec.cwd = (char *)"relative";
+		break;
+	case 1:
+		spec.cwd = path;
+		break;
+	case 2:
+		spec.executable = path;
+		break;
+	case 3:
+		spec.executable = (char *)"";
+		break;
+	case 4:
+		spec.argv = none;
+		break;
+	case 5:
+		spec.umask = 01000;
+		break;
+	case 6:
+		spec.closed = 8;
+		break;
+	default:
+		spec.limits[0].resource = RLIM_NLIMITS;
+	}
+	return spec;
+}
+
 static void test_bad_fields(void **state)
 {
+	static const char *const fields[] = {"'cwd'",  "'cwd'",	  "'executable'", "'executable'",
+					     "'argv'", "'umask'", "'closed'",	  "'limits'"};
 	const char *names[] = {"", ".x", "a/b", "..", "a b", "a\n"};
 	struct iocom_err err;
 	struct spec in, out;
@@ -187,12 +228,155 @@ static void test_bad_fields(void **state)
 		assert_non_null(strstr(err.text, "'job'"));
 		free(data);
 	}
-	in = example();
-	in.cwd = (char *)"relative";
-	assert_int_equal(spec_pack(&in, &data, &length, &err), 0);
-	assert_int_equal(spec_unpack(&out, data, length, &err), -EBADMSG);
-	assert_non_null(strstr(err.text, "'cwd'"));
+	for (unsigned i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		in = wrong(i);
+		assert_int_equal(spec_pack(&in, &data, &length, &err), 0);
+		assert_int_equal(spec_peek(&out, data, length, &err), 0);
+		assert_int_equal(spec_unpack(&out, data, length, &err), -EBADMSG);
+		assert_non_null(strstr(err.text, fields[i]));
+		assert_null(out.argv);
+		free(data);
+	}
+}
+
+/* A spec with ARGS arguments and VARS variables of one letter each. */
+static void *crowded(size_t args, size_t vars, size_t *length)
+{
+	static char letter[] = "x";
+	struct spec in = example();
+	char **argv = calloc(args + 1, sizeof(*argv)), **env = calloc(vars + 1, sizeof(*env));
+	void *data;
+
+	for (size_t i = 0; i < args; i++)
+		argv[i] = letter;
+	for (size_t i = 0; i < vars; i++)
+		env[i] = letter;
+	in.argv = argv;
+	in.env = env;
+	assert_int_equal(spec_pack(&in, &data, length, NULL), 0);
+	free(argv);
+	free(env);
+	return data;
+}
+
+/* As many arguments and variables as a spec may have fit into its bound of values. */
+static void test_most_values(void **state)
+{
+	struct iocom_err err;
+	struct spec out;
+	size_t length;
+	void *data = crowded(SPEC_ARGS_MAX, SPEC_ARGS_MAX, &length);
+
+	(void)state;
+	assert_int_equal(spec_peek(&out, data, length, &err), 0);
+	assert_string_equal(out.job, example().job);
+	assert_int_equal(spec_unpack(&out, data, length, &err), 0);
+	spec_free(&out);
 	free(data);
+	data = crowded(SPEC_ARGS_MAX + 1, 1, &length);
+	assert_int_equal(spec_unpack(&out, data, length, &err), -E2BIG);
+	assert_non_null(strstr(err.text, "'argv'"));
+	free(data);
+	data = crowded(SPEC_ARGS_MAX + 512, SPEC_ARGS_MAX, &length);
+	assert_int_equal(spec_peek(&out, data, length, &err), -E2BIG);
+	assert_non_null(strstr(err.text, "too many values"));
+	assert_int_equal(spec_unpack(&out, data, length, &err), -E2BIG);
+	assert_non_null(strstr(err.text, "too many values"));
+	free(data);
+}
+
+static void test_peek(void **state)
+{
+	struct spec in = example(), out;
+	struct iocom_err err;
+	size_t length;
+	void *data;
+
+	(void)state;
+	assert_int_equal(spec_pack(&in, &data, &length, &err), 0);
+	assert_int_equal(spec_peek(&out, data, length, &err), 0);
+	assert_string_equal(out.job, in.job);
+	assert_string_equal(out.node, in.node);
+	assert_string_equal(out.nonce, in.nonce);
+	assert_null(out.argv);
+	for (size_t n = 0; n < length; n++)
+		assert_int_equal(spec_peek(&out, data, n, &err), -EBADMSG);
+	assert_int_equal(spec_peek(&out, data, SPEC_PACKED_MAX + 1, &err), -E2BIG);
+	free(data);
+	strcpy(in.job, "../x");
+	assert_int_equal(spec_pack(&in, &data, &length, &err), 0);
+	assert_int_equal(spec_peek(&out, data, length, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "'job'"));
+	free(data);
+}
+
+/* Unpacks the example with N bytes of "hard_limits" from offset AT replaced by BYTES. */
+static int unpack_hard(struct spec *out, size_t at, const char *bytes, size_t n,
+		       struct iocom_err *err)
+{
+	struct spec in = example();
+	size_t length;
+	void *data;
+	char *key;
+	int rc;
+
+	assert_int_equal(spec_pack(&in, &data, &length, NULL), 0);
+	key = memmem(data, length, "hard_limits\x92\x07\xc0", 14);
+	assert_non_null(key);
+	memcpy(key + at, bytes, n);
+	rc = spec_unpack(out, data, length, err);
+	free(data);
+	return rc;
+}
+
+/* A client that knows no hard limits sends none, and an agent that does not skips them. */
+static void test_without_hard_limits(void **state)
+{
+	struct spec out;
+
+	(void)state;
+	assert_int_equal(unpack_hard(&out, 0, "x", 1, NULL), 0);
+	assert_int_equal(out.nlimits, 2);
+	assert_int_equal(out.limits[0].soft, 5);
+	assert_true(out.limits[0].hard == RLIM_INFINITY);
+	assert_true(out.limits[1].hard == RLIM_INFINITY);
+	spec_free(&out);
+}
+
+static void test_bad_limits(void **state)
+{
+	static const struct {
+		const char *bytes; /* they replace array and values */
+		size_t n;
+	} bad[] = {
+		{"\x92\xff", 2},     /* -1 */
+		{"\x92\xc2", 2},     /* false */
+		{"\x92\x04", 2},     /* below the soft limit */
+		{"\x92\x07\x01", 3}, /* finite, while the soft one is not */
+		{"\x91\xcc\xc0", 3}, /* one value for two limits */
+		{"\xcd\x07\xc0", 3}, /* no array */
+	};
+	struct iocom_err err;
+	struct spec in, out;
+	size_t length;
+	void *data;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(unpack_hard(&out, 11, bad[i].bytes, bad[i].n, &err), -EBADMSG);
+		assert_non_null(strstr(err.text, "'hard_limits'"));
+	}
+	assert_int_equal(unpack_hard(&out, 11, "\x92\x05", 2, &err), 0); /* soft = hard */
+	assert_int_equal(out.limits[0].hard, 5);
+	spec_free(&out);
+	in = example();
+	for (int resource = -1; resource <= RLIM_NLIMITS; resource += RLIM_NLIMITS + 1) {
+		in.limits[1].resource = resource;
+		assert_int_equal(spec_pack(&in, &data, &length, NULL), 0);
+		assert_int_equal(spec_unpack(&out, data, length, &err), -EBADMSG);
+		assert_non_null(strstr(err.text, "'limits'"));
+		free(data);
+	}
 }
 
 static void test_hash(void **state)
@@ -275,10 +459,18 @@ static void test_credential(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_worker),
-		cmocka_unit_test(test_terminal),   cmocka_unit_test(test_bad_terminal),
-		cmocka_unit_test(test_damage),	   cmocka_unit_test(test_bad_fields),
-		cmocka_unit_test(test_hash),	   cmocka_unit_test(test_no_munged),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_worker),
+		cmocka_unit_test(test_terminal),
+		cmocka_unit_test(test_bad_terminal),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_bad_fields),
+		cmocka_unit_test(test_most_values),
+		cmocka_unit_test(test_peek),
+		cmocka_unit_test(test_without_hard_limits),
+		cmocka_unit_test(test_bad_limits),
+		cmocka_unit_test(test_hash),
+		cmocka_unit_test(test_no_munged),
 		cmocka_unit_test(test_credential),
 	};
 

@@ -217,8 +217,12 @@ static void test_settings(void **state)
 	assert_int_equal(s.pam, SETTINGS_PAM_AUTO);
 	assert_int_equal(set(&s, "pam", "off", &err), 0);
 	assert_int_equal(s.pam, SETTINGS_PAM_OFF);
-	assert_int_equal(set(&s, "pam", "yes", &err), -EINVAL);
-	assert_non_null(strstr(err.text, "off, auto or on"));
+	assert_int_equal(set(&s, "pam", "yes", &err), 0);
+	assert_int_equal(s.pam, SETTINGS_PAM_ON);
+	assert_int_equal(set(&s, "pam", "no", &err), 0);
+	assert_int_equal(s.pam, SETTINGS_PAM_OFF);
+	assert_int_equal(set(&s, "pam", "maybe", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "auto, on (yes) or off (no)"));
 	assert_int_equal(set(&s, "user_jobs_max", "-1", &err), -EINVAL);
 	assert_int_equal(set(&s, "user_requests_per_s", "many", &err), -EINVAL);
 	assert_int_equal(set(&s, "user_jobs_max", "0", &err), 0);

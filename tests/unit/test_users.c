@@ -38,6 +38,12 @@ static const struct question questions[] = {
 	{"allowed by group", false, 1000, "bob\t@daemon", "", 1001, "alice", NULL},
 	{"another is allowed", false, 1000, "bob", "", 1001, "alice", "(allow_users)"},
 	{"a group nobody has", false, 1000, "@no-such-group", "", 1001, "alice", "(allow_users)"},
+	{"allowed in spite of doubt", false, 1000, "@no-such-group,alice", "", 1001, "alice", NULL},
+	{"a denied group nobody has", false, 1000, "", "@no-such-group", 1001, "alice",
+	 "nobody is let in while deny_users has the group no-such-group: this node knows no group"},
+	{"denied in spite of doubt", false, 1000, "", "@no-such-group,alice", 1001, "alice",
+	 "user alice is not let in (deny_users)"},
+	{"root, and doubt", true, 1000, "", "@no-such-group", 0, "root", NULL},
 	{"allowed and denied", false, 1000, "alice", "alice", 1001, "alice", "(deny_users)"},
 	{"a service, allowed", false, 1000, "www", "", 33, "www", NULL},
 	{"blanks allow all", false, 1000, " , ", "", 1001, "alice", NULL},
@@ -50,7 +56,7 @@ static void test_questions(void **state)
 		const struct question *q = &questions[i];
 		struct users_policy policy = {q->allow_root, q->min_uid, q->allow,
 					      q->deny,	     NULL,	 NULL};
-		struct account one = {q->uid, 1001, (char *)q->name, groups, 2};
+		struct account one = {q->uid, 1001, (char *)q->name, groups, 2, false};
 		char why[256];
 		bool may = users_may(&policy, &one, why, sizeof(why));
 
@@ -62,7 +68,7 @@ static void test_questions(void **state)
 static void test_short_room(void **state)
 {
 	struct users_policy policy = {.allow = "", .deny = "alice", .min_uid = 0};
-	struct account one = {1001, 1001, (char *)"alice", groups, 2};
+	struct account one = {1001, 1001, (char *)"alice", groups, 2, false};
 	char why[8];
 
 	(void)state;

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "agent/cluster/peer_message.h"
 #include "agent/guest/jobs.h"
 #include "user/pack.h"
 #include "agent/measure/vector.h"
@@ -301,6 +302,9 @@ static void test_report(void **state)
 			   {.ms = {0, 7, 90}, .wall_ms = 100, .dominant = BEHAVIOUR_DISK}},
 		.disk_low_ms = 80,
 		.disk_high_ms = 100,
+		.fault_requests = 30,
+		.fault_kb = 3840,
+		.disk_wait_ms = 10,
 		.run_wait_ms = 1,
 	};
 	job_report_make(job, 0.5, &r);
@@ -313,14 +317,22 @@ static void test_report(void **state)
 	NEAR(profile.com_ms, 12);
 	NEAR(profile.disk_ms, 90);
 	assert_int_equal(profile.behaviour.n, 2);
-	back.requests = 34; /* a very short run: its rate is over a second, not 17 per ms */
+	NEAR(profile.fault_requests, 30); /* what a mapped file costs the disk is learned */
+	NEAR(profile.fault_mb, 3.84);
+	NEAR(profile.requests, 0);
+	back.requests = 34;
+	back.request_kb = 50;
 	back.wall_ms = 2;
 	job_report_profile(&back, &profile);
-	NEAR(profile.io_per_ms, 0.034);
+	NEAR(profile.request_mb, 1.7);
 	NEAR(profile.wall_ms, 2);
+	NEAR(profile.rest_ms, 0); /* its resources took longer than the run: several threads */
 	back.wall_ms = 2000;
 	job_report_profile(&back, &profile);
-	NEAR(profile.io_per_ms, 0.017);
+	NEAR(profile.rest_ms, 2000 - 200 - 90 - 10 - 1);
+	r.behaviour.fault_kb = -1;
+	assert_int_equal(repack(&r, &back), -EBADMSG);
+	r.behaviour.fault_kb = 0;
 	r.behaviour.phases[1].ms[BEHAVIOUR_COM] = -1;
 	assert_int_equal(repack(&r, &back), -EBADMSG);
 	r.behaviour.phases[1].ms[BEHAVIOUR_COM] = 0;
@@ -346,7 +358,7 @@ static int together(size_t count, size_t broken, const msgpack_object_array **ot
 	job_report_pack_first(&whole, count - 1, &b);
 	for (size_t i = 1; i < count; i++)
 		job_report_pack(i == broken ? &empty : &whole, &b);
-	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
+	assert_int_equal(unpack_map_of(&map, b.data, b.size, PEER_VALUES_MAX), 0);
 	/* the report in the form in which an older home unpacks it */
 	assert_int_equal(job_report_unpack(&r, &map.data), 0);
 	assert_string_equal(r.job, "h-1-1");

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 #include "agent/home/home_leases.h"
 #include "agent/jobs/journal_sql.h"
 #include "tests/lib/asks.h"
+#include "tests/lib/slow_disk.h"
 
 #define JOB	 "here-0f-1"
 #define OTHER	 "here-0f-2"
@@ -435,6 +437,120 @@ static void test_end_not_written(void **state)
 	reads_job(fd, JOB, "exited", 3);
 }
 
+/* --- what the disk has ------------------------------------------------------------- */
+
+static void test_told_when_the_disk_has_it(void **state)
+{
+	struct slow_disk disk;
+	int fd, listed, asked;
+
+	(void)state;
+	submitted(&w, JOB, USER, "there");
+	slow_disk_use(&disk, w.journal);
+	fd = waits_for(USER, JOB);
+	assert_int_equal(disk.begun, 0); /* nothing was told */
+	assert_int_equal(tells_end(&w, "there", JOB, "exited", 0, 3), 0);
+	listed = ASKS(&w, USER, .op = "jobs", .all = true);
+	asked = waits_for(USER, JOB);
+	whole_pass_ms(&w, 1000);
+	reads_nothing(fd);
+	reads_nothing(listed);
+	reads_nothing(asked);
+	assert_int_equal(disk.begun, 1);
+	assert_int_equal(slow_disk_flush(&disk), 1);
+	reads_job(fd, JOB, "exited", 3);
+	reads_job(asked, JOB, "exited", 3);
+	json_decref(reads_json(listed));
+	/* From now on nobody waits, as nothing is new. */
+	reads_job(waits_for(USER, JOB), JOB, "exited", 3);
+	json_decref(reads_json(ASKS(&w, USER, .op = "jobs", .all = true)));
+	assert_int_equal(disk.begun, 1);
+	assert_null(w.front.told);
+}
+
+static void reads_unsynced(int fd)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "the job journal in %s cannot be synced: what it says could be lost by a power "
+		 "cut; its agent's log says more",
+		 w.dir);
+	reads_error(fd, text);
+}
+
+static void test_disk_fails(void **state)
+{
+	struct slow_disk disk;
+	int fd;
+
+	(void)state;
+	submitted(&w, JOB, USER, "there");
+	slow_disk_use(&disk, w.journal);
+	fd = waits_for(USER, JOB);
+	assert_int_equal(tells_end(&w, "there", JOB, "exited", 0, 3), 0);
+	slow_disk_end(&disk, -EIO);
+	assert_true(disk.repair);
+	reads_nothing(fd);
+	slow_disk_end(&disk, -EIO);
+	reads_unsynced(fd);
+	assert_null(w.front.waits);
+	fd = waits_for(USER, JOB); /* once more, and the disk works again */
+	assert_int_equal(slow_disk_flush(&disk), 1);
+	reads_job(fd, JOB, "exited", 3);
+}
+
+static void test_leaves_before_the_disk(void **state)
+{
+	struct slow_disk disk;
+	int fd, other;
+
+	(void)state;
+	slow_disk_use(&disk, w.journal);
+	submitted(&w, JOB, USER, "there");
+	fd = ASKS(&w, USER, .op = "jobs", .all = true);
+	other = ASKS(&w, USER, .op = "jobs", .all = true);
+	assert_non_null(w.front.told);
+	close(fd);
+	whole_pass_ms(&w, 1);
+	slow_disk_flush(&disk);
+	json_decref(reads_json(other));
+	assert_null(w.front.told);
+	submitted(&w, OTHER, USER, "there"); /* and the agent ends */
+	fd = ASKS(&w, USER, .op = "jobs", .all = true);
+	close(fd);
+}
+
+static int refuse_commit(void *arg)
+{
+	(void)arg;
+	return 1;
+}
+
+/*
+ * Home tells an end within the transaction of the message that reports it.  If just the commit
+ * fails, nobody may have heard of it.
+ */
+static void test_commit_fails(void **state)
+{
+	struct slow_disk disk;
+	int fd;
+
+	(void)state;
+	submitted(&w, JOB, USER, "there");
+	slow_disk_use(&disk, w.journal);
+	fd = waits_for(USER, JOB);
+	sqlite3_commit_hook(w.journal->file.db, refuse_commit, NULL);
+	assert_int_not_equal(tells_end(&w, "there", JOB, "exited", 0, 3), 0);
+	sqlite3_commit_hook(w.journal->file.db, NULL, NULL);
+	slow_disk_flush(&disk);
+	reads_nothing(fd);
+	assert_non_null(w.front.waits);
+	assert_int_equal(tells_end(&w, "there", JOB, "exited", 0, 3), 0);
+	slow_disk_flush(&disk);
+	reads_job(fd, JOB, "exited", 3);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -461,6 +577,10 @@ int main(void)
 		CASE(test_unreadable),
 		CASE(test_unreadable_at_the_end),
 		CASE(test_end_not_written),
+		CASE(test_told_when_the_disk_has_it),
+		CASE(test_disk_fails),
+		CASE(test_leaves_before_the_disk),
+		CASE(test_commit_fails),
 	};
 
 	return cmocka_run_group_tests_name("waits", tests, NULL, NULL);

@@ -67,6 +67,10 @@ static inline void view_random_job(struct draws *d, struct view_file *v)
 			v->com_ms[i] = draw(d, 4000);
 	}
 	v->job.com_ms = v->com_ms;
+	v->corrections = calloc(v->nnodes, sizeof(*v->corrections));
+	assert_non_null(v->corrections);
+	if (draw_chance(d, 0.5))
+		correct_randomly(&v->job, v->corrections, v->nnodes, draw_bits(d));
 }
 
 static inline void view_random(struct draws *d, struct view_file *v)

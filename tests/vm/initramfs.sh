@@ -54,9 +54,12 @@ ln -s ../bin/modprobe "$root/usr/sbin/modprobe" # where the kernel looks for it
 for source in tests/bpf/test_*.c tests/shim/test_*.c tests/tools/*.c; do
 	add "$build/${source%.c}" "${source%.c}"
 done
-for program in iocom iocomd iocom-shim; do
+for program in iocom iocomd iocom-shim tests/shim/audited_shim; do
 	add "$build/$program" "build/$program"
 done
+# A shim loads libaudit when it has a record to send.
+audit=$(ldconfig -p | sed -nE 's/.*libaudit\.so\.1 .*x86-64.* => (.*)/\1/p' | head -n 1)
+[ -z "$audit" ] || add "$audit" "$audit"
 
 tree=lib/modules/$version
 for folder in $folders; do

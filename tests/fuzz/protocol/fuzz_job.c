@@ -13,6 +13,9 @@ static void check(const struct spec *spec)
 	must(spec->argv && spec->argv[0] && spec->env && spec->executable && spec->cwd);
 	must_end(spec->tty.name, sizeof(spec->tty.name));
 	must(!*spec->tty.name || terminal_name_valid(spec->tty.name));
+	for (size_t i = 0; i < spec->nlimits; i++)
+		must(spec->limits[i].resource >= 0 && spec->limits[i].resource < RLIM_NLIMITS &&
+		     spec->limits[i].soft <= spec->limits[i].hard);
 	must(spec->cwd[0] == '/' && spec->nlimits <= RLIM_NLIMITS && !(spec->closed & ~7u));
 }
 

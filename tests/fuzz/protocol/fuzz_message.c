@@ -7,6 +7,7 @@
 #include "agent/cluster/message.h"
 #include "tests/fuzz/protocol/fuzz_protocol.h"
 #include "tests/lib/whole.h"
+#include "agent/cluster/peer_message.h"
 #include "user/pack.h"
 
 static void pack_body(int n, msgpack_sbuffer *body)
@@ -82,7 +83,7 @@ static void with_job(struct journal *journal)
 					.node = "there"};
 
 	(void)journal_submit(journal, &job, NULL);
-	(void)journal_placed(journal, job.job, "there", "{}", NULL);
+	(void)journal_placed(journal, job.job, "there", "{}", NULL, NULL);
 }
 
 /* The codec alone: what is understood means the same when packed again. */
@@ -97,7 +98,7 @@ static void same_again(const struct message *m)
 	    peer_request_unpack(&one, type, m->head.from, m->head.job, &m->body.data))
 		return;
 	peer_request_pack(&one, &packed);
-	must(!unpack_map(&map, packed.data, packed.size));
+	must(!unpack_map_of(&map, packed.data, packed.size, PEER_VALUES_MAX));
 	must(!peer_request_unpack(&two, type, m->head.from, m->head.job, &map.data));
 	peer_request_pack(&two, &twice);
 	must(packed.size == twice.size && !memcmp(packed.data, twice.data, twice.size));
@@ -126,7 +127,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	msgpack_sbuffer_init(&answer);
 	if (!peer_requests_handle(&w->peers, &m.head, &m.body.data, &answer)) {
 		/* No answer: it comes later. */
-		must(!answer.size || !unpack_map(&map, answer.data, answer.size));
+		must(!answer.size ||
+		     !unpack_map_of(&map, answer.data, answer.size, PEER_VALUES_MAX));
 		if (answer.size)
 			msgpack_unpacked_destroy(&map);
 		msgpack_sbuffer_clear(&answer);

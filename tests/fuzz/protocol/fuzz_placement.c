@@ -12,7 +12,7 @@ static void request(const uint8_t *data, size_t size)
 	static struct placement_ask ask, back;
 	struct iocom_err err = {0};
 	msgpack_unpacked message;
-	msgpack_sbuffer buffer;
+	msgpack_sbuffer first, buffer;
 
 	if (unpack_map(&message, data, size))
 		return;
@@ -23,17 +23,19 @@ static void request(const uint8_t *data, size_t size)
 			if (f->kind != PLACEMENT_COUNT && f->kind != PLACEMENT_FLAG)
 				must_end(placement_ask_at(&ask, f), f->bound);
 		}
+		placement_ask_pack(&ask, &first); /* the spec is the message's */
 		msgpack_unpacked_destroy(&message);
-		placement_ask_pack(&ask, &buffer);
-		must(!unpack_map(&message, buffer.data, buffer.size));
+		must(!unpack_map(&message, first.data, first.size));
 		must(!placement_ask_unpack(&back, &message.data, &err));
-		msgpack_sbuffer_destroy(&buffer);
 		placement_ask_pack(&back, &buffer);
 		msgpack_unpacked_destroy(&message);
 		must(!unpack_map(&message, buffer.data, buffer.size));
 		must(!placement_ask_unpack(&ask, &message.data, &err));
 		must(ask.restarts == back.restarts && ask.run == back.run);
 		must(!strcmp(ask.node, back.node) && !strcmp(ask.cwd, back.cwd));
+		must(ask.spec_length == back.spec_length && !ask.spec == !back.spec);
+		must(!ask.spec || !memcmp(ask.spec, back.spec, ask.spec_length));
+		msgpack_sbuffer_destroy(&first);
 		msgpack_sbuffer_destroy(&buffer);
 	} else {
 		must(*err.text);

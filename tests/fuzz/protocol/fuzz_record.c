@@ -44,7 +44,12 @@ bool sample(int n, FILE *out)
 						  .shim = 77,
 						  .cgroup_id = 5,
 						  .start_ns = 9};
-	static const struct record_exit end = {.pid = 78, .value = 3, .end_ns = 10, .text = "why"};
+	static const struct record_exit end = {.pid = 78,
+					       .value = 3,
+					       .end_ns = 10,
+					       .oom_kills = 1,
+					       .forks_refused = 250,
+					       .text = "why"};
 	static const struct record_tail tail = {{{8, 4, 20, 24}, {0, 2, 0, 1}}};
 	char data[4096];
 	ssize_t got;
@@ -106,6 +111,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(!record_write_exit(directory, &end, NULL));
 		must(!record_read_exit(directory, &end_again));
 		must(end.kind == end_again.kind && end.value == end_again.value &&
+		     end.oom_kills == end_again.oom_kills &&
+		     end.forks_refused == end_again.forks_refused &&
 		     !strcmp(end.text, end_again.text));
 	}
 	return 0;

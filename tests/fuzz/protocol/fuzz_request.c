@@ -11,8 +11,9 @@
 #include "user/frame.h"
 #include "user/pack.h"
 
-static const char *const ops[] = {"place",  "kill", "explain", "jobs", "profile", "nodes",
-				  "record", "top",  "status",  "wait", "attach",  "tunnel"};
+static const char *const ops[] = {"place",  "kill",   "explain", "jobs",   "profile",
+				  "nodes",  "record", "top",	 "status", "wait",
+				  "attach", "tunnel", "report"};
 #define OPS ((int)(sizeof(ops) / sizeof(*ops)))
 
 bool sample(int n, FILE *out)
@@ -22,7 +23,7 @@ bool sample(int n, FILE *out)
 
 	if (n >= OPS)
 		return false;
-	pack_begin(&pk, &buffer, 12);
+	pack_begin(&pk, &buffer, 16);
 	pack_str(&pk, "op", ops[n]);
 	pack_str(&pk, "policy", "io");
 	pack_str(&pk, "class", "sh");
@@ -38,6 +39,10 @@ bool sample(int n, FILE *out)
 	pack_f64(&pk, "requests", 1000);
 	pack_f64(&pk, "memory_mb", 10);
 	pack_str(&pk, "node", "there");
+	pack_u64(&pk, "since_ns", 1);
+	pack_u64(&pk, "before_ns", 2);
+	pack_str(&pk, "before", "here-0f-1");
+	pack_u64(&pk, "uid", 65534);
 	fwrite(buffer.data, 1, buffer.size, out);
 	msgpack_sbuffer_destroy(&buffer);
 	return true;

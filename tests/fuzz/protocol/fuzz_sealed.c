@@ -16,7 +16,7 @@ bool sample(int n, FILE *out)
 	size_t length;
 	void *packed = sample_spec_packed(&length);
 
-	pack_begin(&pk, &buffer, n ? 17 : 12);
+	pack_begin(&pk, &buffer, n ? 18 : 12);
 	pack_u64(&pk, "v", SHIM_VERSION);
 	pack_u64(&pk, "uid", 1000);
 	pack_u64(&pk, "gid", 1000);
@@ -29,6 +29,7 @@ bool sample(int n, FILE *out)
 	pack_str(&pk, "user", "someone");
 	pack_bin(&pk, "groups", groups, sizeof(groups));
 	if (n) {
+		pack_u64(&pk, "spill_max", 65536);
 		pack_u64(&pk, "lease_until_ms", 5000);
 		pack_bin(&pk, "renew_secret", "01234567890123456789012345678901", 32);
 		pack_str(&pk, "renew_address", "[fd00::1]");
@@ -61,6 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must_end(order.scope, sizeof(order.scope));
 		must(!order.account.name == !order.account.ngroups);
 		must_end(order.renew.address, sizeof(order.renew.address));
+		must(order.user_limits.memory_bytes + order.user_limits.swap_bytes <= INT64_MAX);
+		must(order.by_user || !order.user_limits.tasks);
 		must(!order.renew.wanted || (order.renew.lease_ms && order.lease_until_ms));
 		order_command(&order, command, sizeof(command));
 		for (const char *c = command; *c; c++)

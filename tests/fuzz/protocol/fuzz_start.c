@@ -28,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct iocom_err err = {0};
 	struct start_message m;
+	char *job;
 
 	if (start_message_unpack(&m, data, (uint32_t)size, &err)) {
 		must(*err.text && !m.credential && !m.packed && !m.spec.argv);
@@ -35,7 +36,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	must(m.packed && m.length <= size && memmem(data, size, m.packed, m.length));
 	must(!m.credential || strlen(m.credential) < size);
-	must(spec_job_valid(m.spec.job) && m.spec.argv[0] && m.spec.cwd[0] == '/');
+	must(spec_job_valid(m.spec.job) && !m.spec.argv);
+	job = strdup(m.spec.job);
+	/* The whole spec is that of the names that its lease was found by. */
+	if (start_message_open(&m, &err))
+		must(*err.text && !m.spec.argv);
+	else
+		must(!strcmp(m.spec.job, job) && m.spec.argv[0] && m.spec.cwd[0] == '/');
+	free(job);
 	start_message_free(&m);
 	return 0;
 }

@@ -21,7 +21,8 @@ static inline void sample_spec(struct spec *spec)
 		.argv = argv,
 		.env = env,
 		.umask = 022,
-		.limits = {{RLIMIT_NOFILE, 1024}, {RLIMIT_CORE, RLIM_INFINITY}},
+		.limits = {{RLIMIT_NOFILE, 1024, 4096},
+			   {RLIMIT_CORE, RLIM_INFINITY, RLIM_INFINITY}},
 		.nlimits = 2,
 		.grace_ms = 30000,
 	};

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Control groups: the same relative path in the cgroup2 hierarchy and, on hybrid
-# machines, in the v1 hierarchies of memory, cpu and cpuacct.
+# machines, in the v1 hierarchies of memory, cpu, cpuacct and pids.
 
 CG_V2=""     # mount point of cgroup2
 CG_ROOTS=()  # all hierarchies in use, cgroup2 first
@@ -18,7 +18,7 @@ cgroup_find() {
 		case $super in
 		cgroup2\ *) [ -n "$CG_V2" ] || CG_V2=$point ;;
 		cgroup\ *)
-			for controller in memory cpu cpuacct; do
+			for controller in memory cpu cpuacct pids; do
 				[[ ,${super##* }, == *,$controller,* ]] || continue
 				[ "$controller" != memory ] || CG_MEMORY=$point
 				[ "$controller" != cpu ] || CG_CPU=$point
@@ -62,10 +62,10 @@ cgroup_leave() {
 	done
 }
 
-# Offers memory and cpu to the children of a v2 group, if v2 has them.
+# Offers memory, cpu and pids to the children of a v2 group, if v2 has them.
 cgroup_offer() { # DIRECTORY
 	local controller
-	for controller in memory cpu; do
+	for controller in memory cpu pids; do
 		[[ " $(slurp "$1/cgroup.controllers") " != *" $controller "* ]] ||
 			{ echo "+$controller" >"$1/cgroup.subtree_control"; } 2>/dev/null || return 1
 	done

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The loop's tick on a virtual clock: what it counts, and which delay it shows for how long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "agent/base/tick.h"
+#include "user/clock.h"
+
+#define BEGIN_NS (1000 * CLOCK_NS_PER_S)
+
+struct stand {
+	struct loop *loop;
+	struct counters counters;
+	struct tick tick;
+};
+
+static int begin(void **state)
+{
+	static struct stand s;
+
+	s = (struct stand){0};
+	*state = &s;
+	assert_int_equal(loop_new_virtual(&s.loop, BEGIN_NS, BEGIN_NS, NULL), 0);
+	tick_start(&s.tick, s.loop, &s.counters);
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct stand *s = *state;
+
+	loop_free(s->loop);
+	return 0;
+}
+
+/* Lets the next tick come LATE_MS too late: what a handler does that holds the loop up. */
+static void hold(struct stand *s, uint64_t late_ms)
+{
+	s->tick.timer.due_ns = loop_boot_ns(s->loop) - late_ms * CLOCK_NS_PER_MS;
+	loop_advance(s->loop, 0);
+}
+
+static void test_five_a_second(void **state)
+{
+	struct stand *s = *state;
+
+	loop_advance(s->loop, 199 * CLOCK_NS_PER_MS);
+	assert_int_equal(s->counters.ticks, 0);
+	loop_advance(s->loop, CLOCK_NS_PER_MS);
+	assert_int_equal(s->counters.ticks, 1);
+	loop_advance(s->loop, 100 * CLOCK_NS_PER_S);
+	assert_int_equal(s->counters.ticks, 501);
+	assert_int_equal(s->counters.tick_late_ms, 0);
+}
+
+/* A tick that came 700 ms late stands for four, and the next one is due 100 ms later. */
+static void test_missed_ticks_are_skipped(void **state)
+{
+	struct stand *s = *state;
+
+	hold(s, 700);
+	assert_int_equal(s->counters.ticks, 1);
+	assert_int_equal(s->counters.tick_late_ms, 700);
+	loop_advance(s->loop, 99 * CLOCK_NS_PER_MS);
+	assert_int_equal(s->counters.ticks, 1);
+	loop_advance(s->loop, CLOCK_NS_PER_MS);
+	assert_int_equal(s->counters.ticks, 2);
+	assert_int_equal(s->counters.tick_late_ms, 700);
+}
+
+static void test_the_greatest_delay_of_a_minute(void **state)
+{
+	struct stand *s = *state;
+
+	hold(s, 300);
+	loop_advance(s->loop, 10 * CLOCK_NS_PER_S);
+	hold(s, 900);
+	loop_advance(s->loop, 10 * CLOCK_NS_PER_S);
+	hold(s, 20);
+	assert_int_equal(s->counters.tick_late_ms, 900);
+	loop_advance(s->loop, 44 * CLOCK_NS_PER_S); /* the 900 ms were 54 s ago */
+	assert_int_equal(s->counters.tick_late_ms, 900);
+	loop_advance(s->loop, 7 * CLOCK_NS_PER_S); /* 61 s */
+	assert_int_equal(s->counters.tick_late_ms, 20);
+	loop_advance(s->loop, 10 * CLOCK_NS_PER_S);
+	assert_int_equal(s->counters.tick_late_ms, 0);
+}
+
+/* After a long sleep of the machine nothing older shows. */
+static void test_a_sleep(void **state)
+{
+	struct stand *s = *state;
+
+	hold(s, 5000);
+	s->tick.timer.due_ns += 3600 * CLOCK_NS_PER_S;
+	loop_advance(s->loop, 3601 * CLOCK_NS_PER_S);
+	assert_int_equal(s->counters.tick_late_ms, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_five_a_second, begin, end),
+		cmocka_unit_test_setup_teardown(test_missed_ticks_are_skipped, begin, end),
+		cmocka_unit_test_setup_teardown(test_the_greatest_delay_of_a_minute, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_sleep, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
