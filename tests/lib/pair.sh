@@ -81,7 +81,19 @@ pair_on() { # NODE IOCOM-ARGUMENTS...
 	IOCOM_RUN_DIR=$PAIR/$node/run timeout 60 "$IOCOM_BUILD/iocom" "$@"
 }
 
-pair_sees() { [ "$(pair_on "$1" nodes --json | jq '.nodes | length')" -eq "$2" ]; } # NODE COUNT
+# NODE hears of COUNT nodes, and of those that run as they run now: an agent that was started again
+# is still in the list as it was before.
+pair_sees() { # NODE COUNT
+	local seen other now before
+	seen=$(pair_on "$1" nodes --json) && [ "$(jq '.nodes | length' <<<"$seen")" -eq "$2" ] || return
+	for other in "${!PAIR_PID[@]}"; do
+		now=$(IOCOM_RUN_DIR=$PAIR/$other/run timeout 5 "$IOCOM_BUILD/iocom" nodes --json 2>/dev/null |
+			pair_boot "$other")
+		before=$(pair_boot "$other" <<<"$seen")
+		[ -z "$now" ] || [ -z "$before" ] || [ "$now" = "$before" ] || return
+	done
+}
+pair_boot() { jq -r --arg n "$1" '.nodes[] | select(.name == $n) | .boot_id'; } # NODE, of a listing
 pair_count() { pair_on "$1" nodes --json | jq -r --arg c "$2" '.counters[$c]'; }     # NODE COUNTER
 
 pair_user() { # NODE IOCOM-ARGUMENTS...: as nobody
