@@ -224,6 +224,12 @@ def overfull(sizes, most):
                    ] if len(sizes) > most else [])
 
 
+def may_have_pruned(sizes):
+    """Returns whether a node that keeps outputs of these SIZES may have had no room for more: what
+    its running jobs may write is reserved, too, up to the rest."""
+    return sum(sizes.values()) > SPOOLS_MB << 18
+
+
 def fds(node):
     kinds = collections.Counter()
     for fd in os.listdir(f"/proc/{node.pid}/fd"):

@@ -129,6 +129,9 @@ def more():
     yield "output beyond its bounds is seen", \
         judge.overfull({"a": 17 << 20}, 9) and judge.overfull({"a": 1, "b": 1}, 1) and \
         not judge.overfull({"a": 16 << 20}, 9)
+    yield "outputs are missed only where a node had no room", \
+        judge.may_have_pruned({"a": 3 << 20, "b": 2 << 20}) and \
+        not judge.may_have_pruned({"a": 3 << 20})
     job = dict(id=3, lines=2, echo=0)
     whole = restartable.want(job)
     parts = restartable.pieces(whole[:30] + whole[:25] + whole, job)
