@@ -8,6 +8,8 @@
  *   wait_i    = Lambda_i E(s_i^2) / (2 (1 - rho_i))                M/G/1
  *   c_j(i,k)  = e + d_j^INIT (1/b_net + 1/b_disk^i + 1/b_disk^k)   (4.7) FC
  *
+ *   T         = max(C, B + D)                                     2.10 (ours)
+ *
  * All units are decimal: KB / (MB/s) = ms and MB / (MB/s) = s (O-1).
  */
 #include <math.h>
@@ -129,6 +131,25 @@ double rules_io_threshold(double total_io_per_ms, double performance, double tot
 double rules_weighted_load(double w_cpu, double cpu, double io_per_ms)
 {
 	return w_cpu * cpu + (1 - w_cpu) * io_per_ms;
+}
+
+double rules_alone_ms(double cpu_ms, double burst_ms, double disk_ms)
+{
+	double one_after_other = burst_ms + disk_ms;
+
+	return cpu_ms > one_after_other ? cpu_ms : one_after_other;
+}
+
+void rules_sharers_add(struct rules_sharers *s, double cpu_ms, double burst_ms, double disk_ms)
+{
+	double alone = rules_alone_ms(cpu_ms, burst_ms, disk_ms);
+
+	if (!(alone > 0))
+		return;
+	s->cpu += cpu_ms / alone;
+	s->disk += disk_ms / alone;
+	s->cpu_left_ms += cpu_ms;
+	s->disk_left_ms += disk_ms;
 }
 
 double rules_com_load(const double *com_ms, const uint32_t *node, size_t processes, size_t j)

@@ -228,6 +228,16 @@ struct rules_task {
 };
 
 /*
+ * The work that the tasks of a node have left (MODEL 2.10).  A task alone there would still take
+ * T ms, of which it would compute for the share c and be at the disk for the share d; where a cap
+ * limits the processor, it does some of both at once, and c + d > 1.
+ */
+struct rules_sharers {
+	double cpu, disk;		  /* sums of c and of d over the tasks */
+	double cpu_left_ms, disk_left_ms; /* sums of c T and of d T; INFINITY: not known */
+};
+
+/*
  * A node as the decision sees it.  Load indices follow from `tasks`;
  * `advertised` overrides them, `measured` overrides the requirement-based disk
  * state and CPU queue.  A live node has no tasks and both overrides.
@@ -236,7 +246,9 @@ struct rules_node {
 	char name[RULES_NAME_MAX];
 	double ram_mb;	  /* 0: unknown; then memory never runs short */
 	double buffer_mb; /* n_MEM = ram_mb - buffer_mb; below ram_mb */
-	double cpu_mips;  /* > 0 */
+	double cpu_mips;  /* > 0; with a cap, what it leaves */
+	/* the speed until a cap on cpu_mips is used up; 0: there is no cap; else >= cpu_mips */
+	double burst_mips;
 	double cores;	  /* >= 1 */
 	double disk_fixed_ms;
 	double disk_mb_per_s; /* 0: the node has no disk */
@@ -260,6 +272,8 @@ struct rules_node {
 		double cpu;
 		double com_ms;
 	} advertised;
+	bool has_sharers; /* false: derived from `tasks`, else from `measured` */
+	struct rules_sharers sharers;
 	bool has_zatti; /* false: derived from the other members */
 	struct {
 		double cpu_idle_percent, run_queue;
@@ -642,6 +656,14 @@ double rules_heterogeneity(const double *weights, size_t n); /* HD/HC/HM, 2.8 */
 double rules_io_threshold(double total_io_per_ms, double performance,
 			  double total_performance);			/* (16) */
 double rules_weighted_load(double w_cpu, double cpu, double io_per_ms); /* (4.1) FC */
+/*
+ * The time that a task takes alone (MODEL 2.10): it computes CPU_MS in all, BURST_MS if no cap held
+ * it up (the same, or less), and is DISK_MS at the disk.
+ */
+double rules_alone_ms(double cpu_ms, double burst_ms, double disk_ms);
+/* Adds a task that has so much left; a task with nothing left changes nothing. */
+void rules_sharers_add(struct rules_sharers *sharers, double cpu_ms, double burst_ms,
+		       double disk_ms);
 /* (5) COM: com_ms[j] summed over phases, node[j] of each process, 0 = master. */
 double rules_com_load(const double *com_ms, const uint32_t *node, size_t processes, size_t j);
 

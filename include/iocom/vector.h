@@ -28,6 +28,7 @@ struct iocom_vector {
 
 	uint32_t cores;
 	double cpu_speed; /* relative to the reference machine (1); a CPU cap counts */
+	double cpu_burst; /* as cpu_speed, until the cap is used up; cpu_speed: there is no cap */
 	double run_queue; /* runnable tasks, mean over the period */
 	uint32_t tasks;	  /* live processes */
 	uint32_t jobs;	  /* running iocom jobs */
@@ -53,6 +54,13 @@ struct iocom_vector {
 	double disk_utilisation; /* 0..1 */
 	double disk_mb_per_s;	 /* what the disk can deliver: configured, or learned */
 	double disk_fixed_ms;	 /* seek + rotation per request */
+
+	/*
+	 * The work that is left (MODEL 2.10, struct rules_sharers): of iocom's jobs what they need
+	 * less what they did, of everything else what it does now, for an assumed time.
+	 */
+	double cpu_sharers, disk_sharers;
+	double cpu_left_ms, disk_left_ms;
 
 	double sent_mb_per_s, received_mb_per_s;
 	double messages_per_s;
