@@ -75,11 +75,21 @@ static int task_check(const struct rules_task *t)
 		       : -EINVAL;
 }
 
+/* What is left may be infinite: not known. */
+static bool sharers_sane(const struct rules_sharers *s)
+{
+	return SANE(s->cpu, s->disk) && s->cpu_left_ms >= 0 && s->disk_left_ms >= 0;
+}
+
 int rules_node_check(const struct rules_node *n)
 {
 	if (!SANE(n->ram_mb, n->buffer_mb, n->cpu_mips, n->cores, n->disk_fixed_ms,
 		  n->disk_mb_per_s, n->request_kb, n->request_sd_kb, n->network_mb_per_s,
 		  n->age_ms))
+		return -EINVAL;
+	if (n->has_sharers && !sharers_sane(&n->sharers))
+		return -EINVAL;
+	if (n->burst_mips != 0 && (!SANE(n->burst_mips) || n->burst_mips < n->cpu_mips))
 		return -EINVAL;
 	if (n->cpu_mips == 0 || n->cores < 1 || (n->ram_mb > 0 && n->buffer_mb >= n->ram_mb))
 		return -EINVAL;
@@ -108,6 +118,7 @@ static void machine_init(struct rules_cell *c, const struct rules_node *n)
 	c->n_mem = n->ram_mb > 0 ? n->ram_mb - n->buffer_mb : 0;
 	c->buffer_kb = n->buffer_mb * KB_PER_MB;
 	c->mips = n->cpu_mips;
+	c->burst = n->burst_mips > 0 ? n->burst_mips : n->cpu_mips;
 	c->cores = n->cores;
 	c->network = n->network_mb_per_s;
 	c->fixed_ms = n->disk_fixed_ms;
@@ -195,7 +206,8 @@ static void zatti_init(struct rules_cell *c, const struct rules_node *n)
 	c->zatti_free = n->zatti.free_mb;
 }
 
-int rules_cell_init(struct rules_cell *c, const struct rules_node *n, enum rules_rates rates)
+int rules_cell_init(struct rules_cell *c, const struct rules_node *n,
+		    const struct rules_reading *reading)
 {
 	int ret = rules_node_check(n);
 
@@ -203,7 +215,7 @@ int rules_cell_init(struct rules_cell *c, const struct rules_node *n, enum rules
 		return ret;
 	memset(c, 0, sizeof(*c));
 	machine_init(c, n);
-	tasks_init(c, n, rates);
+	tasks_init(c, n, reading->rates);
 	if (n->has_advertised)
 		advertised_init(c, n);
 	c->queue = c->cpu;
@@ -214,6 +226,7 @@ int rules_cell_init(struct rules_cell *c, const struct rules_node *n, enum rules
 	/* A busy disk has users: if nobody counted them, assume all tasks. */
 	if (c->io_tasks == 0 && (c->io > 0 || c->arrivals > 0))
 		c->io_tasks = c->cpu > 1 ? c->cpu : 1;
+	rules_cell_sharers(c, n, reading);
 	/* Sums of huge inputs may still have overflowed. */
 	return SANE(c->io, c->memory, c->kb_per_ms, c->com, c->cpu_ms, c->disk_ms, c->performance,
 		    c->service, c->service2)
@@ -277,10 +290,23 @@ static double misses(const struct rules_request *r, const struct rules_added *ad
 	return r->io_per_ms > 0 ? requests * (added->explicit_io / r->io_per_ms) : requests;
 }
 
-void rules_cell_charge(struct rules_cell *c, const struct rules_request *r, enum rules_rates rates)
+/* The work of a charged request here, as what is left. */
+static void cell_alone(const struct rules_cell *c, const struct rules_request *r,
+		       const struct rules_added *added, const struct rules_reading *reading,
+		       struct rules_alone *out)
 {
-	struct rules_added added = rules_cell_added(c, r, rates);
+	rules_cell_alone(c, r, misses(r, added, reading->rates), reading->reference_mips, out);
+}
+
+void rules_cell_charge(struct rules_cell *c, const struct rules_request *r,
+		       const struct rules_reading *reading)
+{
+	struct rules_added added = rules_cell_added(c, r, reading->rates);
 	double io = added.explicit_io + added.implicit_io;
+	struct rules_alone left;
+
+	cell_alone(c, r, &added, reading, &left);
+	rules_cell_share(c, &left);
 
 	c->explicit_io += added.explicit_io;
 	c->implicit_io += added.implicit_io;
@@ -288,7 +314,7 @@ void rules_cell_charge(struct rules_cell *c, const struct rules_request *r, enum
 	c->memory += r->memory_mb;
 	c->kb_per_ms += r->io_per_ms * r->request_kb;
 	c->cpu_ms += r->cpu_ms;
-	c->disk_ms += cell_disk_ms(c, misses(r, &added, rates), r->request_kb);
+	c->disk_ms += cell_disk_ms(c, misses(r, &added, reading->rates), r->request_kb);
 	if (r->tasks == 1 && r->com_ms != NULL)
 		c->com += r->com_ms[0];
 	c->cpu += 1;
@@ -317,8 +343,9 @@ static void discharge_disk(struct rules_cell *c, double io)
 }
 
 void rules_cell_discharge(struct rules_cell *c, const struct rules_request *r,
-			  enum rules_rates rates)
+			  const struct rules_reading *reading)
 {
+	struct rules_alone left;
 	struct rules_added added;
 	double io;
 
@@ -328,8 +355,10 @@ void rules_cell_discharge(struct rules_cell *c, const struct rules_request *r,
 	if (r->tasks == 1 && r->com_ms != NULL)
 		subtract(&c->com, r->com_ms[0]);
 	/* Subtract what its charge added, as if it joined the remaining tasks. */
-	added = rules_cell_added(c, r, rates);
-	subtract(&c->disk_ms, cell_disk_ms(c, misses(r, &added, rates), r->request_kb));
+	added = rules_cell_added(c, r, reading->rates);
+	cell_alone(c, r, &added, reading, &left);
+	rules_cell_unshare(c, &left);
+	subtract(&c->disk_ms, cell_disk_ms(c, misses(r, &added, reading->rates), r->request_kb));
 	io = added.explicit_io + added.implicit_io;
 	subtract(&c->explicit_io, added.explicit_io);
 	subtract(&c->implicit_io, added.implicit_io);

@@ -158,6 +158,12 @@ static const struct criterion criteria[RULES_CRITERIA] = {
 	[RULES_C_MIGRANT_AGE] =
 		{"migrant-age", "Harchol-Balter and Downey", "ms", MORE,
 		 "This task has run so long that what it has still to run is worth the move."},
+	[RULES_C_DELAY_HOME] = {"delay-home", "iocom (least-delay)", "ms", ALWAYS,
+				"At home the job is expected to take the left time, and to delay "
+				"the tasks there by the right one in all."},
+	[RULES_C_DELAY] = {"delay", "iocom (least-delay)", "ms", MORE,
+			   "Running here, the way included, delays the job and those already here "
+			   "by clearly less in all than running at home."},
 };
 
 static const struct criterion *criteria_find(enum rules_criterion c)

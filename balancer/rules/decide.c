@@ -162,20 +162,30 @@ int rules_place(struct rules *r, const struct rules_view *view, uint32_t home,
 	return rules_decide(r, view, home, request, NULL, r->brief, plan);
 }
 
+/* The response that decisions of this policy compare. */
+static double expected_at(const struct rules_decision *d, uint32_t node)
+{
+	const struct rules_cell *c = &d->view->cells[node];
+	struct rules_delay delay;
+
+	if (d->rules->policy != RULES_LEAST_DELAY)
+		return rules_response_at(d, c, node);
+	rules_delay_at(d, c, node, &delay);
+	return delay.response;
+}
+
 int rules_expect(struct rules *r, const struct rules_view *view, uint32_t home, uint32_t node,
 		 const struct rules_request *request, struct rules_expectation *out)
 {
-	const struct rules_cell *there;
 	double there_ms, home_ms;
 	struct rules_decision d;
 
 	if (home >= view->count || node >= view->count || rules_request_check(request) < 0)
 		return -EINVAL;
 	decision_init(&d, r, view, home, request, NULL);
-	there = &view->cells[node];
-	there_ms = home_ms = rules_response_home(&d);
+	there_ms = home_ms = expected_at(&d, home);
 	if (node != home)
-		there_ms = rules_response_at(&d, there, node) + rules_cost_to(&d, there);
+		there_ms = expected_at(&d, node) + rules_cost_to(&d, &view->cells[node]);
 	*out = (struct rules_expectation){
 		.there_factor = rules_factor_at(&d, node),
 		.home_factor = rules_factor_at(&d, home),

@@ -144,7 +144,7 @@ void rules_sharers_add(struct rules_sharers *s, double cpu_ms, double burst_ms, 
 {
 	double alone = rules_alone_ms(cpu_ms, burst_ms, disk_ms);
 
-	if (!(alone > 0))
+	if (!(alone > 0) || !isfinite(alone))
 		return;
 	s->cpu += cpu_ms / alone;
 	s->disk += disk_ms / alone;

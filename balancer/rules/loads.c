@@ -10,7 +10,7 @@ int rules_node_loads(struct rules_node *node, enum rules_rates rates)
 	int ret;
 
 	node->has_advertised = false;
-	ret = rules_cell_init(&c, node, rates);
+	ret = rules_cell_init(&c, node, &(struct rules_reading){.rates = rates});
 	if (ret < 0)
 		return ret;
 	node->has_advertised = true;

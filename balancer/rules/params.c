@@ -50,6 +50,10 @@ static const struct param params_table[] = {
 	BOOLEAN(io_cost_test),
 	BOOLEAN(cpu_cost_test),
 	BOOLEAN(cpu_speed_weighted),
+	NUMBER(delay_harm, 0, ANY),
+	NUMBER(delay_margin, 0, 1),
+	NUMBER(delay_tie, 0, 1),
+	NUMBER(delay_prior_ms, 0, ANY),
 	BOOLEAN(require_memory),
 	BOOLEAN(stage_fallthrough),
 	BOOLEAN(try_next),
@@ -125,6 +129,10 @@ static const struct rules_params papers = {
 	.io_cost_test = true,
 	.cpu_cost_test = true,
 	.cpu_speed_weighted = false,
+	.delay_harm = 1,
+	.delay_margin = 0,
+	.delay_tie = 0,
+	.delay_prior_ms = 1000,
 	.require_memory = false,
 	.stage_fallthrough = false,
 	.try_next = false,
@@ -191,6 +199,8 @@ void rules_params_default(struct rules_params *params, enum rules_rates rates)
 		return;
 	params->io_significance = 0.05;
 	params->literal_requests = false;
+	params->delay_margin = 0.1;
+	params->delay_tie = 0.05;
 	params->require_memory = true;
 	params->stage_fallthrough = true;
 	params->try_next = true;

@@ -76,6 +76,9 @@ static const struct policy policies[RULES_POLICIES] = {
 	[RULES_WAL_PM] = {"wal-pm", rules_policy_wal, true,
 			  "places as wal; moves running tasks while home's weighted load is "
 			  "highest"},
+	[RULES_LEAST_DELAY] = {"least-delay", rules_policy_least_delay, false,
+			       "looks at the work that tasks have left; takes the node where the "
+			       "job and those that it joins are delayed least"},
 };
 
 const char *rules_policy_name(enum rules_policy policy)
@@ -127,6 +130,7 @@ uint32_t rules_policy_indexes(enum rules_policy policy, const struct rules_param
 	case RULES_RANDOM:
 	case RULES_ZATTI_BINARY:
 	case RULES_ZATTI_REAL:
+	case RULES_LEAST_DELAY:
 		return 0;
 	case RULES_CPU_RE:
 	case RULES_CPU_PM:

@@ -16,13 +16,6 @@
 /* Nodes drawn before the index is asked, or before random gives up on a closed cluster. */
 #define MOST_DRAWN RULES_EXAMINED_MAX
 
-static uint64_t policy_eager_mix(uint64_t x)
-{
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
 /* Distinct nodes other than home, in an order that the salt determines. */
 struct probes {
 	const struct rules_decision *d;
@@ -48,7 +41,7 @@ static bool probe(struct probes *p, uint32_t *k)
 		return false;
 	do {
 		p->state += 0x9e3779b97f4a7c15u;
-		*k = (uint32_t)((policy_eager_mix(p->state) >> 32) * count >> 32);
+		*k = (uint32_t)((rules_mix(p->state) >> 32) * count >> 32);
 	} while (was_drawn(p, *k));
 	p->drawn[p->n++] = *k;
 	return true;

@@ -22,6 +22,7 @@ struct rules_cell {
 	double cpu_ms, disk_ms; /* O-7: R_CPU and R_Disk over the tasks; only if timed */
 	/* the machine */
 	double buffer_kb, mips, cores, network; /* network 0: use the parameter */
+	double burst;				/* mips until a cap is used up; >= mips */
 	double fixed_ms, disk_mb_per_s, request_kb;
 	double performance;	  /* D_i */
 	double service, service2; /* E(s), E(s^2) of the disk's parameters */
@@ -30,6 +31,7 @@ struct rules_cell {
 	double over; /* requests/ms charged beyond a fully busy disk */
 	double seen_service, seen_service2;
 	double queue, io_tasks; /* without the candidate */
+	struct rules_sharers sharers;
 	/* a.vector (MODEL 4.4), where the node gave one */
 	double zatti_idle, zatti_queue, zatti_blocks, zatti_free;
 	int spent_cpu, spent_io; /* placements that took the bit since it was last set (3.14) */
@@ -38,13 +40,20 @@ struct rules_cell {
 	bool accepts;
 };
 
+/* How requirements are read: rules_view_rates and rules_view_reference. */
+struct rules_reading {
+	enum rules_rates rates;
+	double reference_mips; /* 0: the node's own */
+};
+
 /* Fills CELL from NODE.  Returns -EINVAL for values out of range. */
-int rules_cell_init(struct rules_cell *cell, const struct rules_node *node, enum rules_rates rates);
+int rules_cell_init(struct rules_cell *cell, const struct rules_node *node,
+		    const struct rules_reading *reading);
 /* Adds the request's requirements, as rules_view_charge promises; discharge removes them. */
 void rules_cell_charge(struct rules_cell *cell, const struct rules_request *request,
-		       enum rules_rates rates);
+		       const struct rules_reading *reading);
 void rules_cell_discharge(struct rules_cell *cell, const struct rules_request *request,
-			  enum rules_rates rates);
+			  const struct rules_reading *reading);
 int rules_request_check(const struct rules_request *request);
 int rules_node_check(const struct rules_node *node);
 /* The number of its disk requests, without buffer hits and page faults. */
@@ -58,6 +67,14 @@ struct rules_added rules_cell_added(const struct rules_cell *cell,
 				    const struct rules_request *request, enum rules_rates rates);
 double rules_cell_hit_rate(const struct rules_cell *cell, const struct rules_request *request);
 double rules_cell_memory_ratio(const struct rules_cell *cell, double extra_mb);
+
+/* A hash of all bits: what random choices are drawn with. */
+static inline uint64_t rules_mix(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
 
 /* --- exact sums -------------------------------------------------------------- */
 
@@ -169,7 +186,7 @@ struct rules_zatti_index;
  * children 2n and 2n+1, leaf i is capacity + i.  An index that is not kept is NULL.
  */
 struct rules_view {
-	enum rules_rates rates;
+	struct rules_reading reading;
 	uint32_t count, capacity;
 	uint32_t kept; /* RULES_KEEP bits */
 	bool deferred; /* only the trees' leaves are valid; see rules_view_defer */
@@ -403,7 +420,8 @@ typedef int rules_policy_fn(struct rules_decision *d);
 rules_policy_fn rules_policy_nlb, rules_policy_cpu_re, rules_policy_mem_re, rules_policy_cm,
 	rules_policy_io, rules_policy_io_re, rules_policy_iocm_re, rules_policy_iocm_re_hom,
 	rules_policy_wal, rules_policy_com, rules_policy_bs, rules_policy_zatti_binary,
-	rules_policy_zatti_real, rules_policy_random, rules_policy_threshold, rules_policy_shortest;
+	rules_policy_zatti_real, rules_policy_random, rules_policy_threshold, rules_policy_shortest,
+	rules_policy_least_delay;
 
 /* Returns true if "left RELATION right" holds with the criterion's relation. */
 bool rules_criterion_holds(enum rules_criterion c, double left, double right);
@@ -427,6 +445,28 @@ static inline double rules_response_home(struct rules_decision *d)
 	return d->response_home;
 }
 double rules_cost_to(const struct rules_decision *d, const struct rules_cell *cell);
+/* What the job would need alone at a node (MODEL 2.10), in ms there. */
+struct rules_alone {
+	double cpu, burst, disk;
+};
+
+/* Adds a task with this left to C's sharers; subtract takes it out again. */
+void rules_cell_share(struct rules_cell *c, const struct rules_alone *left);
+void rules_cell_unshare(struct rules_cell *c, const struct rules_alone *left);
+/* The sharers of a node that told none, from its tasks or from what was measured. */
+void rules_cell_sharers(struct rules_cell *c, const struct rules_node *node,
+			const struct rules_reading *reading);
+/* The whole work of a request there, all of its requests at the disk. */
+void rules_cell_alone(const struct rules_cell *c, const struct rules_request *request,
+		      double requests, double reference_mips, struct rules_alone *out);
+
+/* What a decision expects by 2.10. */
+struct rules_delay {
+	double response; /* ms at the node, delayed by those there, corrected */
+	double harm;	 /* ms by which the job delays them, all together */
+};
+void rules_delay_at(const struct rules_decision *d, const struct rules_cell *cell, uint32_t node,
+		    struct rules_delay *out);
 /* Computes the lower bound of r(k,j) + c_j(home,k) for all nodes k below a bound. */
 void rules_floor_init(struct rules_decision *d);
 static inline double rules_response_floor(struct rules_decision *d, const struct rules_bound *b)

@@ -24,10 +24,7 @@
 
 static uint64_t search_mix(uint64_t x)
 {
-	x += 0x9e3779b97f4a7c15u;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
+	return rules_mix(x + 0x9e3779b97f4a7c15u);
 }
 
 /* A number in (0, 1), determined by the salt, STREAM, and the subtree's first leaf and width. */

@@ -41,7 +41,12 @@ void rules_view_free(struct rules_view *view)
 
 void rules_view_rates(struct rules_view *view, enum rules_rates rates)
 {
-	view->rates = rates;
+	view->reading.rates = rates;
+}
+
+void rules_view_reference(struct rules_view *view, double mips)
+{
+	view->reading.reference_mips = mips;
 }
 
 static void store_cell(struct rules_view *view, uint32_t index, const struct rules_cell *cell)
@@ -75,7 +80,7 @@ int rules_view_set(struct rules_view *view, uint32_t index, const struct rules_n
 		return -EINVAL;
 	if (index < view->count)
 		rules_tree_prefetch(view, index);
-	ret = rules_cell_init(&cell, node, view->rates);
+	ret = rules_cell_init(&cell, node, &view->reading);
 	if (ret == 0 && index == view->capacity)
 		ret = rules_tree_grow(view, index ? 2 * index : FIRST_CAPACITY);
 	if (ret == 0)
@@ -244,7 +249,7 @@ static void charge_zatti(const struct rules_view *view, struct rules_cell *cell,
 	const struct rules_zatti_index *x = view->zatti[0] ? view->zatti[0] : view->zatti[1];
 
 	if (x != NULL)
-		rules_zatti_charge(&x->cuts, cell, request, view->rates, sign);
+		rules_zatti_charge(&x->cuts, cell, request, view->reading.rates, sign);
 }
 
 int rules_view_charge(struct rules_view *view, uint32_t index, const struct rules_request *request)
@@ -256,7 +261,7 @@ int rules_view_charge(struct rules_view *view, uint32_t index, const struct rule
 	rules_tree_prefetch(view, index);
 	cell = view->cells[index];
 	charge_zatti(view, &cell, request, 1);
-	rules_cell_charge(&cell, request, view->rates);
+	rules_cell_charge(&cell, request, &view->reading);
 	return rules_view_replace(view, index, &cell);
 }
 
@@ -269,7 +274,7 @@ int rules_view_discharge(struct rules_view *view, uint32_t index,
 		return -EINVAL;
 	rules_tree_prefetch(view, index);
 	cell = view->cells[index];
-	rules_cell_discharge(&cell, request, view->rates);
+	rules_cell_discharge(&cell, request, &view->reading);
 	charge_zatti(view, &cell, request, -1);
 	return rules_view_replace(view, index, &cell);
 }

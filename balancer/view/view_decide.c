@@ -34,8 +34,10 @@ int view_index(const struct view_file *view, const struct view_policy *policy,
 	struct rules_view *v = rules_view_new();
 	int rc = v ? 0 : -ENOMEM;
 
-	if (v)
+	if (v) {
 		rules_view_rates(v, view->params.rates);
+		rules_view_reference(v, view->params.reference_mips);
+	}
 	if (v && policy)
 		rc = rules_view_keep(v, policy->policy, &view->params);
 	for (uint32_t i = 0; i < view->nnodes && !rc; i++) {

@@ -43,6 +43,7 @@ enum rules_policy {
 	RULES_MEM_PM,	    /* MEM-RE, then 3.9 with L_MEM */
 	RULES_IO_PM,	    /* IO-RE, then 3.9 with L_IO */
 	RULES_WAL_PM,	    /* WAL, then 3.9 with the weighted load */
+	RULES_LEAST_DELAY,  /* 3.17 (ours): the least delay to the job and to those it joins */
 	RULES_POLICIES
 };
 
@@ -89,6 +90,19 @@ struct rules_params {
 	bool io_cost_test;   /* O-21: response-time criterion in IO-RE too; default true */
 	bool cpu_cost_test;  /* O-18/O-19: cost test in CPU-RE, MEM-RE, CM; default true */
 	bool cpu_speed_weighted; /* O-18: speed-weighted count; default false */
+	double delay_harm; /* (ours) 3.17: weight of the delay that others suffer; default 1 */
+	/*
+	 * (ours) 3.17: the part of home's price by which another node's must be less; default 0,
+	 * at wall-clock rates 0.1
+	 */
+	double delay_margin;
+	/*
+	 * (ours) 3.17: nodes whose price is above the least by up to this part are equal; default
+	 * 0, at wall-clock rates 0.05
+	 */
+	double delay_tie;
+	double delay_prior_ms; /* (ours) 3.17: a job of unknown needs computes so long, and is as
+				* long at home's disk; default 1000 */
 	bool require_memory; /* (ours) a candidate must hold the job without paging; default false,
 				at wall-clock rates true */
 	bool stage_fallthrough; /* (ours) IOCM-RE: when the I/O stage leaves the job at home, try
@@ -249,7 +263,7 @@ struct rules_node {
 	double cpu_mips;  /* > 0; with a cap, what it leaves */
 	/* the speed until a cap on cpu_mips is used up; 0: there is no cap; else >= cpu_mips */
 	double burst_mips;
-	double cores;	  /* >= 1 */
+	double cores; /* >= 1 */
 	double disk_fixed_ms;
 	double disk_mb_per_s; /* 0: the node has no disk */
 	double request_kb, request_sd_kb;
@@ -381,6 +395,8 @@ enum rules_criterion {
 	RULES_C_STILL_OVERLOADED,     /* 3.9: the policy's load of home  >  its limit */
 	RULES_C_MIGRANT,	      /* 2.5: r_PM(home)  >  r_PM(k) + c, ms */
 	RULES_C_MIGRANT_AGE,	      /* CPU-PM: age  >  cost / (n - m), ms */
+	RULES_C_DELAY_HOME,	      /* 3.17: the job's response at home, and its harm there, ms */
+	RULES_C_DELAY,		      /* 3.17: home's price less the margin  >  k's price, ms */
 	RULES_CRITERIA
 };
 
@@ -446,6 +462,11 @@ void rules_view_free(struct rules_view *view);
  * the same rates as for the rules.
  */
 void rules_view_rates(struct rules_view *view, enum rules_rates rates);
+/*
+ * Sets the speed to which the cpu_ms of later rules_view_set and rules_view_charge refer, for the
+ * work that tasks have left (2.10); 0, the default: each node's own.
+ */
+void rules_view_reference(struct rules_view *view, double mips);
 /* Adds node INDEX (0, 1, ... without gaps) or replaces it.  Copies all it needs. */
 int rules_view_set(struct rules_view *view, uint32_t index, const struct rules_node *node);
 /*
@@ -528,7 +549,8 @@ struct rules_expectation {
 
 /*
  * Says what one task of REQUEST, which arrived at HOME, takes at NODE, any node of the view, by
- * the formula that decisions compare; the policy of R does not matter.  O(log ncorrections).
+ * the formula that decisions of R's policy compare: 2.10 for least-delay, 2.1 for all others.
+ * O(log ncorrections).
  * Returns 0; -EINVAL (HOME or NODE out of range, REQUEST as for rules_place; OUT is unchanged).
  */
 int rules_expect(struct rules *r, const struct rules_view *view, uint32_t home, uint32_t node,
@@ -661,7 +683,7 @@ double rules_weighted_load(double w_cpu, double cpu, double io_per_ms); /* (4.1)
  * it up (the same, or less), and is DISK_MS at the disk.
  */
 double rules_alone_ms(double cpu_ms, double burst_ms, double disk_ms);
-/* Adds a task that has so much left; a task with nothing left changes nothing. */
+/* Adds a task that has so much left; with nothing left, or an infinite time, it changes nothing. */
 void rules_sharers_add(struct rules_sharers *sharers, double cpu_ms, double burst_ms,
 		       double disk_ms);
 /* (5) COM: com_ms[j] summed over phases, node[j] of each process, 0 = master. */

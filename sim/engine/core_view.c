@@ -393,6 +393,7 @@ static int view_init(struct core_shard *s)
 	if (s->view == NULL)
 		return -ENOMEM;
 	rules_view_rates(s->view, c->params.rules.rates);
+	rules_view_reference(s->view, c->params.rules.reference_mips);
 	ret = rules_view_keep(s->view, c->policy, &c->params.rules);
 	if (ret == 0)
 		ret = rules_view_defer(s->view);

@@ -185,6 +185,7 @@ int probe_decide(const struct probe_spec *spec, const struct probe_month *month,
 	ret = d.rules && d.view ? 0 : -ENOMEM;
 	if (!ret) {
 		rules_view_rates(d.view, own.rates);
+		rules_view_reference(d.view, own.reference_mips);
 		ret = rules_view_keep(d.view, which, &own);
 	}
 	if (!ret)

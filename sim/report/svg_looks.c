@@ -21,7 +21,7 @@ static const struct look looks[] = {
 	{"bs", 6, 10, 2},	 {"cpu-pm", 6, 9, 1},	   {"mem-pm", 7, 9, 2},
 	{"io-pm", 7, 11, 1},	 {"wal-pm", 6, 11, 2},	   {"random", 0, 6, 4},
 	{"threshold", 2, 4, 2},	 {"shortest", 3, 8, 2},	   {"zatti-binary", 6, 7, 1},
-	{"zatti-real", 7, 5, 1},
+	{"zatti-real", 7, 5, 1}, {"least-delay", 5, 13, 1},
 };
 
 const char *svg_colour(unsigned int i)

@@ -15,7 +15,7 @@ exact for two jobs of one resource.  The node with the least sum of slowdowns is
 # The policies of balancer/rules/policy.c; the agents refuse some.
 POLICIES = ["nlb", "cpu-re", "mem-re", "cm", "io", "io-re", "iocm-re", "iocm-re-hom", "iocm-pm",
             "wal", "wal-fc", "com", "bs", "zatti-binary", "zatti-real", "random", "threshold",
-            "shortest", "cpu-pm", "mem-pm", "io-pm", "wal-pm"]
+            "shortest", "cpu-pm", "mem-pm", "io-pm", "wal-pm", "least-delay"]
 # iocm-re with needs told by options, and with jobs of classes that never ran before.
 VARIANTS = {"iocm-re-told": "iocm-re", "iocm-re-first": "iocm-re"}
 SIMPLE = ["always-home", "random-node", "round-robin", "fewest-jobs", "fewest-per-speed",

@@ -232,6 +232,27 @@ static inline struct rules_node node_random(struct draws *d, uint32_t i)
 	return n;
 }
 
+/*
+ * Lets about half of N nodes tell what their tasks have left, and some have a cap.  It comes from
+ * SEED alone, so that nothing else is drawn differently.
+ */
+static inline void share_randomly(struct rules_node *nodes, uint32_t n, uint64_t seed)
+{
+	struct draws d = {seed ^ 0x7368617265u};
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct rules_sharers *s = &nodes[i].sharers;
+
+		nodes[i].has_sharers = draw_chance(&d, 0.5);
+		s->cpu = draw_chance(&d, 0.3) ? 0 : draw(&d, 8);
+		s->disk = draw_chance(&d, 0.3) ? 0 : draw(&d, 4);
+		s->cpu_left_ms = s->cpu * draw(&d, 20000);
+		s->disk_left_ms = s->disk * draw(&d, 20000);
+		if (draw_chance(&d, 0.3))
+			nodes[i].burst_mips = nodes[i].cpu_mips * (1 + draw(&d, 3));
+	}
+}
+
 static inline struct rules_request job_random(struct draws *d)
 {
 	double cpu_ms = draw(d, 20000), requests = (double)(int)draw(d, 2000);

@@ -49,6 +49,9 @@ static inline struct rules_params scan_params(struct draws *d)
 	p.overload_ratio = draw(d, 1.5);
 	p.eager_probes = (double)(int)draw(d, 5);
 	p.cpu_threshold = draw(d, 3);
+	p.delay_harm = p.w_io > 0.5 ? 1 : 2 * p.w_io;
+	p.delay_margin = p.w_io / 4;
+	p.delay_tie = p.w_io < 0.3 ? 0 : p.w_io / 4;
 	return p;
 }
 
@@ -101,6 +104,8 @@ static inline void cluster_draw(struct cluster *c, uint64_t seed)
 		correct_randomly(&c->job, c->corrections, c->n, seed);
 		c->params.prediction_feedback = seed % 10 != 0;
 	}
+	if (seed % 3 > 0)
+		share_randomly(c->nodes, c->n, seed);
 	c->view = view_of(c->nodes, c->n, c->params.rates);
 }
 
@@ -173,6 +178,42 @@ static inline double scan_response(const struct cluster *c, uint32_t index)
 	return (t * fmax(1, (k->queue + 1) / k->cores) + requests * scan_disk(c, k, j->request_kb) +
 		faults * scan_disk(c, k, RULES_PAGE_KB)) *
 	       scan_factor(c, index);
+}
+
+/* 2.10: what the job takes at a node (price false), or that and what others lose by it. */
+static inline double scan_delay(const struct cluster *c, uint32_t index, bool price)
+{
+	const struct rules_cell *k = &c->view->cells[index];
+	const struct rules_sharers *s = &k->sharers;
+	const struct rules_request *j = &c->job;
+	bool is_wall = c->params.rates == RULES_RATES_WALL, disk = k->disk_mb_per_s > 0;
+	double work = j->cpu_ms * c->view->cells[c->home].mips, requests = j->requests, d = 0;
+	double faults = 0, t, met_cpu = 0, met_disk = 0, crowd = 1, harm;
+
+	if (!is_wall) {
+		requests = j->cpu_ms * j->io_per_ms *
+			   (1 - rules_hit_rate(j->reaccess, k->buffer_kb, j->io_per_ms,
+					       j->request_kb, j->cpu_ms,
+					       k->kb_per_ms + j->io_per_ms * j->request_kb));
+		faults = j->cpu_ms *
+			 rules_implicit(j->faults_per_ms, k->memory + j->memory_mb, k->n_mem);
+	}
+	if (disk)
+		d = requests * (k->fixed_ms + j->request_kb / k->disk_mb_per_s) +
+		    faults * (k->fixed_ms + RULES_PAGE_KB / k->disk_mb_per_s);
+	t = fmax(work / k->mips, work / k->burst + d);
+	if (!(t > 0))
+		return 0;
+	if (s->cpu > 0)
+		met_cpu = work / k->mips / t * fmin(t, s->cpu_left_ms / s->cpu);
+	if (s->disk > 0)
+		met_disk = d / t * s->disk * fmin(t, s->disk_left_ms / s->disk);
+	if (k->cores > 1)
+		crowd = fmin(1, fmax(0, s->cpu + 1 - k->cores));
+	harm = met_cpu * s->cpu / k->cores * crowd + met_disk;
+	return (t + met_cpu * fmax(0, (s->cpu + 1) / k->cores - 1) + met_disk) *
+		       scan_factor(c, index) +
+	       (price ? c->params.delay_harm * harm : 0);
 }
 
 static inline double scan_cost(const struct cluster *c, uint32_t index)

@@ -27,7 +27,7 @@ tap_is "each reason has all fields" \
 tap_is "standard input gives the same" "$(place --view - --json <"$data/view_example.json")" "$out"
 
 policies="nlb cpu-re mem-re cm io io-re iocm-re iocm-re-hom iocm-pm wal wal-fc com bs zatti-binary
-zatti-real random threshold shortest cpu-pm mem-pm io-pm wal-pm"
+zatti-real random threshold shortest cpu-pm mem-pm io-pm wal-pm least-delay"
 for p in $policies; do
 	out=$(place --view "$data/view_four.json" --policy "$p" --json)
 	tap_is "$p: 0, its name, and a node for each task unless queued" \

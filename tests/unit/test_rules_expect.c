@@ -100,7 +100,7 @@ static void the_way_there_is_included_and_not_corrected(void **state)
 	assert_expected(&e, 2 * ALONE_MS + 100 + 1450, HOME_MS, 2, 1);
 }
 
-/* Every policy expects the same, and that is what the criterion compares. */
+/* Every policy but least-delay expects the same, and that is what the criterion compares. */
 static void all_policies_expect_what_the_criterion_compares(void **state)
 {
 	struct rules_request job = expect_job();
@@ -118,7 +118,8 @@ static void all_policies_expect_what_the_criterion_compares(void **state)
 
 		assert_non_null(rules);
 		assert_int_equal(rules_expect(rules, view, HOME, THERE, &job, &e), 0);
-		assert_expected(&e, THERE_MS, HOME_MS, 1, 1);
+		if (policy != RULES_LEAST_DELAY) /* by 2.10, see test_rules_delay.c */
+			assert_expected(&e, THERE_MS, HOME_MS, 1, 1);
 		assert_int_equal(rules_place(rules, view, HOME, &job, &plan), 0);
 		r = reason_find(&plan, RULES_C_RESPONSE, THERE);
 		if (r != NULL) {

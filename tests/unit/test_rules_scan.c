@@ -358,14 +358,71 @@ static void search_equals_a_scan(void **state)
 		assert_true(chosen[compared[i]] > SEEDS / COMPARED / 20);
 }
 
+/* Returns the least price of an acceptable node, or INFINITY; *COUNT: how many there are. */
+static double least_price(const struct cluster *c, double limit, uint32_t *count)
+{
+	double least = INFINITY;
+
+	*count = 0;
+	for (uint32_t k = 0; k < c->n; k++) {
+		double price = scan_delay(c, k, true) + scan_cost(c, k);
+
+		if (k == c->home || !scan_eligible(c, k) || !(limit > price))
+			continue;
+		least = fmin(least, price);
+		++*count;
+	}
+	return least;
+}
+
+/* The chosen node has the least price, or one that is held equal; home stays if none is below. */
+static void least_delay_equals_a_scan(void **state)
+{
+	unsigned int chosen = 0, near = 0;
+	static struct cluster c;
+	struct rules_plan plan;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS / 4; seed++) {
+		double limit, least, price;
+		const struct rules_cell *home;
+		uint32_t count;
+
+		cluster_draw(&c, seed);
+		c.policy = RULES_LEAST_DELAY;
+		cluster_place(&c, &plan);
+		home = cell(&c, c.home);
+		limit = (1 - c.params.delay_margin) * scan_delay(&c, c.home, true);
+		if (c.params.require_memory && home->memory + c.job.memory_mb > home->n_mem)
+			limit = INFINITY;
+		least = least_price(&c, limit, &count);
+		if (fabs(least - limit) > 1e-9 * limit || isinf(limit)) {
+			REQUIRE(&c, plan.stayed == (count == 0));
+			REQUIRE(&c,
+				plan.ncandidates ==
+					(count < RULES_EXAMINED_MAX ? count : RULES_EXAMINED_MAX));
+		}
+		if (!plan.stayed) {
+			price = scan_delay(&c, plan.node, true) + scan_cost(&c, plan.node);
+			REQUIRE(&c, price <= least * (1 + c.params.delay_tie) * (1 + 1e-9));
+			near += price > least;
+			chosen++;
+		}
+		rules_view_free(c.view);
+	}
+	assert_true(chosen > SEEDS / 4 / 10 && near > 10);
+}
+
 static void require_expected(const struct cluster *c, struct rules *rules, uint32_t k)
 {
 	bool known = c->job.cpu_ms > 0 || rules_request_count(&c->job, c->params.rates) > 0;
-	double home = scan_response(c, c->home), there = home;
+	bool shares = c->policy == RULES_LEAST_DELAY;
+	double home = shares ? scan_delay(c, c->home, false) : scan_response(c, c->home);
+	double there = home;
 	struct rules_expectation e;
 
 	if (k != c->home)
-		there = scan_response(c, k) + scan_cost(c, k);
+		there = (shares ? scan_delay(c, k, false) : scan_response(c, k)) + scan_cost(c, k);
 	assert_int_equal(rules_expect(rules, c->view, c->home, k, &c->job, &e), 0);
 	REQUIRE(c, e.known == known);
 	REQUIRE(c, e.there_factor == scan_factor(c, k));
@@ -505,6 +562,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(search_equals_a_scan),
+		cmocka_unit_test(least_delay_equals_a_scan),
 		cmocka_unit_test(expectations_equal_a_scan),
 		cmocka_unit_test(brief_plans_choose_the_same_node),
 		cmocka_unit_test(brief_plans_of_large_clusters),

@@ -520,7 +520,7 @@ static void idle_and_open_nodes_are_counted(void **state)
 
 static bool needs_own_index(enum rules_policy p)
 {
-	return p != RULES_NLB && p != RULES_RANDOM;
+	return p != RULES_NLB && p != RULES_RANDOM && p != RULES_LEAST_DELAY;
 }
 
 static void a_missing_index_is_said(void **state)

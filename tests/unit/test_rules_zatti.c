@@ -61,11 +61,12 @@ static void vectors_follow_from_requests(void **state)
 	struct rules_zatti_cuts cuts = rules_zatti_cuts(&p);
 	struct rules_node node = node_fc("a");
 	struct rules_request j = job_io(850, 100);
+	const struct rules_reading reading = {.rates = RULES_RATES_COMPUTATION};
 	struct rules_zatti_vector v;
 	struct rules_cell c;
 
 	(void)state;
-	assert_int_equal(rules_cell_init(&c, &node, RULES_RATES_COMPUTATION), 0);
+	assert_int_equal(rules_cell_init(&c, &node, &reading), 0);
 	j.io_per_ms = 100.0 / 850;
 	v = rules_zatti_vector(&cuts, &c, &j, RULES_RATES_COMPUTATION);
 	assert_close(v.cpu_percent, 100 * 850 / (850 + 1425.0), 1e-9);
@@ -264,10 +265,11 @@ static void loads_are_derived_where_not_given(void **state)
 	struct rules_node node = node_live("a", 0.57, 3);
 	struct rules_params p = wall();
 	struct rules_zatti_cuts cuts = rules_zatti_cuts(&p);
+	const struct rules_reading reading = {.rates = RULES_RATES_WALL};
 	struct rules_cell c;
 
 	(void)state;
-	assert_int_equal(rules_cell_init(&c, &node, RULES_RATES_WALL), 0);
+	assert_int_equal(rules_cell_init(&c, &node, &reading), 0);
 	assert_close(rules_zatti_cpu(&cuts, false, &c), 3.0 / 4, 1e-12);
 	assert_close(rules_zatti_cpu(&cuts, true, &c), 4.0 / 4, 1e-12);
 	assert_close(rules_zatti_io(&c), 40, 1e-9);
@@ -277,7 +279,7 @@ static void loads_are_derived_where_not_given(void **state)
 	assert_close(rules_zatti_cpu(&cuts, true, &c), 0, 1e-12); /* a core's worth is idle */
 	node.ram_mb = 0;
 	node.advertised.cpu = 9;
-	assert_int_equal(rules_cell_init(&c, &node, RULES_RATES_WALL), 0);
+	assert_int_equal(rules_cell_init(&c, &node, &reading), 0);
 	assert_true(rules_zatti_free_mb(&c) == INFINITY);
 	assert_close(rules_zatti_cpu(&cuts, true, &c), 100, 1e-12);
 }

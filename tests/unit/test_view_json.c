@@ -474,7 +474,7 @@ static void test_policies(void **state)
 		"nlb",	   "cpu-re",	   "mem-re",	 "cm",	   "io",	"io-re",
 		"iocm-re", "iocm-re-hom",  "iocm-pm",	 "wal",	   "wal-fc",	"com",
 		"bs",	   "zatti-binary", "zatti-real", "random", "threshold", "shortest",
-		"cpu-pm",  "mem-pm",	   "io-pm",	 "wal-pm",
+		"cpu-pm",  "mem-pm",	   "io-pm",	 "wal-pm", "least-delay",
 	};
 	struct iocom_err err = {0};
 	struct view_policy p;

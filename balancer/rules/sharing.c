@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What a job and the tasks of a node do to each other (MODEL 2.10, ours).  Processors and disk
+ * each serve all who are there by turns.  Alone at node k the job takes
+ *
+ *   T = max( C, B + D )    C = t_j C_ref/C_k,  B = t_j C_ref/B_k,  D = N s_j + F s_page
+ *   c = C/T   d = D/T      the shares of that time in which it computes, and is at the disk
+ *
+ * and n_c = sum of c, n_d = sum of d, m_c = sum of c T / n_c, m_d = sum of d T / n_d of the tasks
+ * there say how many it meets at each, and for how long:
+ *
+ *   r    = T + c max(0, (n_c + 1)/cores - 1) min(T, m_c) + d n_d min(T, m_d)
+ *   harm =     c n_c/cores * crowd           min(T, m_c) + d n_d min(T, m_d)
+ *
+ * crowd is the part of the time in which the job takes a processor from others: 1 if there is but
+ * one, else n_c + 1 - cores, between 0 and 1.  For two tasks of one resource r and harm are exact.
+ */
+#include <math.h>
+
+#include "balancer/rules/rules_private.h"
+
+static double sharing_lesser(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+void rules_cell_alone(const struct rules_cell *c, const struct rules_request *j, double requests,
+		      double reference_mips, struct rules_alone *out)
+{
+	double size = j->request_kb > 0 ? j->request_kb : c->request_kb;
+	double work = j->cpu_ms * (reference_mips > 0 ? reference_mips : c->mips);
+
+	*out = (struct rules_alone){.cpu = work / c->mips, .burst = work / c->burst};
+	if (c->disk_mb_per_s > 0)
+		out->disk = requests * rules_service_ms(c->fixed_ms, size, c->disk_mb_per_s);
+}
+
+/* --- the tasks of a node ---------------------------------------------------------- */
+
+void rules_cell_share(struct rules_cell *c, const struct rules_alone *left)
+{
+	rules_sharers_add(&c->sharers, left->cpu, left->burst, left->disk);
+}
+
+static void sharing_subtract(double *sum, double part)
+{
+	double rest = *sum - part;
+
+	*sum = rest > 1e-9 * part ? rest : 0; /* a tiny rest is rounding */
+}
+
+void rules_cell_unshare(struct rules_cell *c, const struct rules_alone *left)
+{
+	struct rules_sharers one = {0};
+
+	rules_sharers_add(&one, left->cpu, left->burst, left->disk);
+	sharing_subtract(&c->sharers.cpu, one.cpu);
+	sharing_subtract(&c->sharers.disk, one.disk);
+	sharing_subtract(&c->sharers.cpu_left_ms, one.cpu_left_ms);
+	sharing_subtract(&c->sharers.disk_left_ms, one.disk_left_ms);
+}
+
+/* What is left of a task that consumed age_ms of its computation: so much of its requests, too. */
+static void task_share(struct rules_cell *c, const struct rules_task *t,
+		       const struct rules_reading *reading)
+{
+	const struct rules_request left = {
+		.cpu_ms = t->cpu_ms > t->age_ms ? t->cpu_ms - t->age_ms : 0,
+		.io_per_ms = t->io_per_ms,
+		.request_kb = t->request_kb,
+		.reaccess = t->reaccess,
+	};
+	double hit = reading->rates == RULES_RATES_COMPUTATION
+			     ? rules_hit_rate(t->reaccess, c->buffer_kb, t->io_per_ms,
+					      t->request_kb, t->cpu_ms, c->kb_per_ms)
+			     : 0;
+	struct rules_alone alone;
+
+	rules_cell_alone(c, &left, left.cpu_ms * t->io_per_ms * (1 - hit), reading->reference_mips,
+			 &alone);
+	rules_cell_share(c, &alone);
+}
+
+/*
+ * Of a node that tells only how busy it is: as many as are runnable, and at the disk as many as a
+ * queue of this utilisation holds, at most those that use it.  How long they stay is not known.
+ */
+static void measured_sharers(struct rules_cell *c)
+{
+	double rho = c->measured ? c->utilisation : sharing_lesser(c->io * c->service, 1);
+	double waiting = rho < 1 ? rho / (1 - rho) : INFINITY;
+
+	c->sharers.cpu = c->queue;
+	c->sharers.disk = sharing_lesser(waiting, c->io_tasks);
+	c->sharers.cpu_left_ms = c->sharers.cpu > 0 ? INFINITY : 0;
+	c->sharers.disk_left_ms = c->sharers.disk > 0 ? INFINITY : 0;
+}
+
+void rules_cell_sharers(struct rules_cell *c, const struct rules_node *n,
+			const struct rules_reading *reading)
+{
+	if (n->has_sharers)
+		c->sharers = n->sharers;
+	else if (n->ntasks == 0)
+		measured_sharers(c);
+	else
+		for (size_t i = 0; i < n->ntasks; i++)
+			task_share(c, &n->tasks[i], reading);
+}
+
+/* --- a job among them --------------------------------------------------------------- */
+
+/* The job's work at C; of unknown needs half of delay_prior_ms each (3.17). */
+static void sharing_job(const struct rules_decision *d, const struct rules_cell *c,
+			struct rules_alone *out)
+{
+	const struct rules_request *j = d->request;
+	double requests = d->requests, faults = 0;
+
+	if (j->cpu_ms == 0 && requests == 0) {
+		struct rules_request prior = {.cpu_ms = d->params->delay_prior_ms};
+
+		rules_cell_alone(c, &prior, 0, d->reference_mips, out);
+		if (c->disk_mb_per_s > 0 && d->at_home->disk_mb_per_s > 0)
+			out->disk = d->params->delay_prior_ms * d->at_home->disk_mb_per_s /
+				    c->disk_mb_per_s;
+		return;
+	}
+	if (d->params->rates == RULES_RATES_COMPUTATION) {
+		requests *= 1 - rules_cell_hit_rate(c, j);
+		faults = j->cpu_ms *
+			 rules_implicit(j->faults_per_ms, c->memory + j->memory_mb, c->n_mem);
+	}
+	rules_cell_alone(c, j, requests, d->reference_mips, out);
+	if (c->disk_mb_per_s > 0)
+		out->disk +=
+			faults * rules_service_ms(c->fixed_ms, RULES_PAGE_KB, c->disk_mb_per_s);
+}
+
+/* For how long a job that takes ALONE_MS meets N tasks that have LEFT_MS in all. */
+static double meeting_ms(double alone_ms, double n, double left_ms)
+{
+	return n > 0 ? sharing_lesser(alone_ms, left_ms / n) : 0;
+}
+
+static double crowd(double n, double cores)
+{
+	double over = n + 1 - cores;
+
+	if (cores <= 1)
+		return 1;
+	return over > 0 ? sharing_lesser(over, 1) : 0;
+}
+
+void rules_delay_at(const struct rules_decision *d, const struct rules_cell *c, uint32_t node,
+		    struct rules_delay *out)
+{
+	const struct rules_sharers *s = &c->sharers;
+	double alone, met_cpu, met_disk, stretch = (s->cpu + 1) / c->cores - 1;
+	struct rules_alone job;
+
+	sharing_job(d, c, &job);
+	alone = rules_alone_ms(job.cpu, job.burst, job.disk);
+	*out = (struct rules_delay){0};
+	if (!(alone > 0))
+		return;
+	met_cpu = job.cpu / alone * meeting_ms(alone, s->cpu, s->cpu_left_ms);
+	met_disk = job.disk / alone * s->disk * meeting_ms(alone, s->disk, s->disk_left_ms);
+	out->response = (alone + (stretch > 0 ? met_cpu * stretch : 0) + met_disk) *
+			rules_factor_at(d, node);
+	out->harm = met_cpu * s->cpu / c->cores * crowd(s->cpu, c->cores) + met_disk;
+}
