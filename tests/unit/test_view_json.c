@@ -520,6 +520,7 @@ static void decide_plainly(const struct view_file *v, enum rules_policy policy,
 
 	assert_true(rules && view);
 	rules_view_rates(view, v->params.rates);
+	rules_view_reference(view, v->params.reference_mips);
 	for (uint32_t i = 0; i < v->nnodes; i++) {
 		assert_int_equal(rules_view_set(view, i, &v->nodes[i].node), 0);
 		for (size_t j = 0; j < v->nodes[i].ncharged; j++)
