@@ -134,11 +134,12 @@ void guest_free(struct guest *guest)
 
 /* --- what others may know ------------------------------------------------------ */
 
-static uint64_t guest_sampled(void *arg, const struct monitor_sample *sample)
+static void guest_sampled(void *arg, const struct monitor_sample *sample,
+			  struct iocom_job_load *all)
 {
 	struct guest *guest = arg;
 
-	return jobs_sampled(&guest->jobs, guest->config.names, sample);
+	jobs_sampled(&guest->jobs, guest->config.names, sample, all);
 }
 
 static void guest_period(void *arg, double elapsed_ms)

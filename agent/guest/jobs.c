@@ -144,12 +144,11 @@ static void take_reading(struct job *job, const struct job_times_network *networ
 	job_times_learn(&job->behaviour, &times, ran_ms(job, sample));
 }
 
-uint64_t jobs_sampled(struct jobs *jobs, struct sample_names *names,
-		      const struct monitor_sample *sample)
+void jobs_sampled(struct jobs *jobs, struct sample_names *names,
+		  const struct monitor_sample *sample, struct iocom_job_load *all)
 {
 	static const struct iocom_load nothing;
 	struct job_times_network network = {.mb_per_s = jobs->network_mb_per_s};
-	uint64_t ops = 0;
 
 	for (struct job *job = jobs->first; job; job = job->next)
 		job->reading = (struct iocom_job_load){0};
@@ -165,12 +164,12 @@ uint64_t jobs_sampled(struct jobs *jobs, struct sample_names *names,
 		iocom_load_add(&job->reading.delta, &l->delta);
 		iocom_disk_time_add(&job->reading.disk_delta, &l->disk_delta);
 		job->reading.rss_bytes += l->rss_bytes;
-		ops += l->delta.explicit_ops;
+		iocom_load_add(&all->delta, &l->delta);
+		iocom_disk_time_add(&all->disk_delta, &l->disk_delta);
 	}
 	for (struct job *job = jobs->first; job; job = job->next)
 		if (job->cgroup_id)
 			take_reading(job, &network, sample);
-	return ops;
 }
 
 void jobs_fini(struct jobs *jobs)
@@ -192,6 +191,14 @@ void jobs_period(struct jobs *jobs, double elapsed_ms)
 	}
 }
 
+static double disk_ms(const struct behaviour *b)
+{
+	double needed_ms[BEHAVIOUR_RESOURCES];
+
+	behaviour_sum(b, needed_ms);
+	return needed_ms[BEHAVIOUR_DISK];
+}
+
 struct vector_job *jobs_vector(const struct jobs *jobs, size_t *n)
 {
 	struct vector_job *list = calloc(jobs->count + 1, sizeof(*list));
@@ -209,6 +216,13 @@ struct vector_job *jobs_vector(const struct jobs *jobs, size_t *n)
 			.resident_mb = (double)job->rss_bytes / 1e6,
 			.cpu_share = need_cpu_share(need),
 			.seen = job->seen,
+			.need_known = need_is_known(need),
+			.need_cpu_ms = need->value[NEED_CPU_S] * 1e3,
+			.need_requests = need->value[NEED_REQUESTS],
+			.need_request_kb = need->value[NEED_IO_SIZE_KB],
+			.done_cpu_ms = (double)job->load.cpu_ns / 1e6,
+			.done_requests = (double)(job->load.explicit_ops + job->load.implicit_ops),
+			.done_disk_ms = disk_ms(&job->behaviour),
 		};
 	}
 	return list;

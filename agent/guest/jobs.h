@@ -104,10 +104,10 @@ int jobs_whose(const struct jobs *jobs, uint64_t cgroup_id, const char **job, ui
 void jobs_remove(struct jobs *jobs, struct job *job);
 /*
  * Takes each job's load from a reading, its nested cgroups included (NAMES NULL: only its own
- * cgroup).  Returns the explicit operations of all jobs in the reading.
+ * cgroup).  Adds the deltas of all jobs in the reading to ALL.
  */
-uint64_t jobs_sampled(struct jobs *jobs, struct sample_names *names,
-		      const struct monitor_sample *sample);
+void jobs_sampled(struct jobs *jobs, struct sample_names *names,
+		  const struct monitor_sample *sample, struct iocom_job_load *all);
 /* Frees all jobs; their leashes must be closed. */
 void jobs_fini(struct jobs *jobs);
 /* Ends the period and smooths the measured rates. */

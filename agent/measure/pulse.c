@@ -32,6 +32,7 @@ void pulse_sample(void *arg)
 {
 	struct pulse *p = arg;
 	struct monitor_sample sample;
+	struct iocom_job_load jobs = {0};
 	struct iocom_err err = {0};
 	int rc = p->config.source.sample(p->config.source.arg, &sample, &err);
 
@@ -49,7 +50,8 @@ void pulse_sample(void *arg)
 	p->drops = sample.drops;
 	p->ndrops = sample.ndrops;
 	p->ndegraded = sample.ndegraded;
-	rc = vector_take(&p->measured, &sample, p->jobs.sampled(p->jobs.arg, &sample));
+	p->jobs.sampled(p->jobs.arg, &sample, &jobs);
+	rc = vector_take(&p->measured, &sample, &jobs);
 	if (rc)
 		log_write(p->base->log, LOG_L_ERROR, "a reading is lost: %s", strerror(-rc));
 	tell_sampled(p, &sample);

@@ -7,12 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iocom/rules.h"
+
 /*
  * Remote thresholds of the binary form (MODEL 3.14): the CPU's is the local 4 less delta 3; the
  * disk's is our own.
  */
 #define RUNNABLE_PER_CORE_REMOTE 1.0
 #define UTILISATION_REMOTE	 0.5
+
+#define PAST_NEED_SHARE		 0.25 /* a job past its need goes on for this part of what it did */
+#define UTILISATION_HIGHEST	 0.99 /* the largest utilisation for which sharers are computed */
 
 #define UTILISATION_SATURATED	 0.9 /* above this, the delivered rate is the disk's bandwidth */
 
@@ -57,16 +62,19 @@ static int keep_disks(struct vector_state *state, const struct monitor_sample *s
 }
 
 int vector_take(struct vector_state *state, const struct monitor_sample *sample,
-		uint64_t jobs_explicit_ops)
+		const struct iocom_job_load *jobs)
 {
 	double ms = (double)sample->elapsed_ns / 1e6;
 	int rc = keep_disks(state, sample);
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < sample->njobs; i++)
+	for (size_t i = 0; i < sample->njobs; i++) {
 		iocom_load_add(&state->load, &sample->jobs[i].delta);
-	state->jobs_explicit_ops += jobs_explicit_ops;
+		iocom_disk_time_add(&state->disk_time, &sample->jobs[i].disk_delta);
+	}
+	iocom_load_add(&state->jobs.delta, &jobs->delta);
+	iocom_disk_time_add(&state->jobs.disk_delta, &jobs->disk_delta);
 	state->elapsed_ms += ms;
 	state->run_queue_ms += sample->run_queue * ms;
 	state->live_tasks = sample->live_tasks;
@@ -124,17 +132,34 @@ void vector_disks(const struct iocom_disk *before, size_t nbefore, const struct 
 	out->disk_mb_per_s = bytes / 1e3 / elapsed_ms;
 }
 
+/* Returns what is not the jobs' in a sum of everything. */
+static double beyond_jobs(uint64_t all, uint64_t jobs)
+{
+	return all > jobs ? (double)(all - jobs) : 0;
+}
+
+/* Returns the part of the disks' time that is not the jobs'; 1 if no task had any. */
+static double disk_other_share(const struct iocom_disk_time *all,
+			       const struct iocom_disk_time *jobs)
+{
+	double sum = (double)all->low_ns + (double)all->high_ns;
+	double mine = (double)jobs->low_ns + (double)jobs->high_ns;
+
+	return sum > 0 ? fmax(0, 1 - mine / sum) : 1;
+}
+
 static void vector_measure(const struct vector_state *state, struct vector_measure *m)
 {
-	const struct iocom_load *l = &state->load;
+	const struct iocom_load *l = &state->load, *jobs = &state->jobs.delta;
 	double ms = state->elapsed_ms > 0 ? state->elapsed_ms : 1;
-	uint64_t other = l->explicit_ops > state->jobs_explicit_ops
-				 ? l->explicit_ops - state->jobs_explicit_ops
-				 : 0;
+	double cpu_ms = beyond_jobs(l->cpu_ns, jobs->cpu_ns) / 1e6;
 
 	*m = (struct vector_measure){
 		.run_queue = state->run_queue_ms / ms,
-		.explicit_other_per_ms = (double)other / ms,
+		.explicit_other_per_ms = beyond_jobs(l->explicit_ops, jobs->explicit_ops) / ms,
+		.cpu_other = cpu_ms / ms,
+		.runnable_other =
+			(cpu_ms + beyond_jobs(l->run_wait_ns, jobs->run_wait_ns) / 1e6) / ms,
 		.implicit_per_ms = (double)l->implicit_ops / ms,
 		.explicit_mb_per_s =
 			(double)(l->explicit_read_bytes + l->explicit_write_bytes) / 1e3 / ms,
@@ -144,6 +169,8 @@ static void vector_measure(const struct vector_state *state, struct vector_measu
 		.messages_per_s = (double)(l->sent_messages + l->received_messages) * 1e3 / ms,
 	};
 	vector_disks(state->before, state->nbefore, state->now, state->nnow, ms, m);
+	m->disk_other =
+		m->disk_utilisation * disk_other_share(&state->disk_time, &state->jobs.disk_delta);
 }
 
 static void vector_smooth_pair(struct vector_measure *s, const struct vector_measure *m)
@@ -153,6 +180,9 @@ static void vector_smooth_pair(struct vector_measure *s, const struct vector_mea
 	s->run_queue = vector_smooth(s->run_queue, m->run_queue);
 	s->explicit_other_per_ms =
 		vector_smooth(s->explicit_other_per_ms, m->explicit_other_per_ms);
+	s->cpu_other = vector_smooth(s->cpu_other, m->cpu_other);
+	s->runnable_other = vector_smooth(s->runnable_other, m->runnable_other);
+	s->disk_other = vector_smooth(s->disk_other, m->disk_other);
 	s->implicit_per_ms = vector_smooth(s->implicit_per_ms, m->implicit_per_ms);
 	s->explicit_mb_per_s = vector_smooth(s->explicit_mb_per_s, m->explicit_mb_per_s);
 	s->implicit_mb_per_s = vector_smooth(s->implicit_mb_per_s, m->implicit_mb_per_s);
@@ -195,7 +225,8 @@ void vector_close(struct vector_state *state)
 	state->io_tasks = 0;
 	state->elapsed_ms = state->run_queue_ms = 0;
 	state->load = (struct iocom_load){0};
-	state->jobs_explicit_ops = 0;
+	state->disk_time = (struct iocom_disk_time){0};
+	state->jobs = (struct iocom_job_load){0};
 }
 
 static void add_jobs(const struct vector_job *jobs, size_t n, struct iocom_vector *v)
@@ -230,6 +261,85 @@ static void capacities(const struct vector_state *state, const struct vector_sel
 	v->disk_utilisation = state->smooth.disk_utilisation;
 }
 
+/* --- the work that is left ---------------------------------------------------- */
+
+static double past_need(double need, double done)
+{
+	return fmax(need - done, done * PAST_NEED_SHARE);
+}
+
+/* Returns the time that REQUESTS take at this node's disk. */
+static double at_disk_ms(const struct iocom_vector *v, double requests, double request_kb)
+{
+	return v->disk_mb_per_s > 0
+		       ? requests * rules_service_ms(v->disk_fixed_ms, request_kb, v->disk_mb_per_s)
+		       : 0;
+}
+
+/* Sets what J has left: CPU time at the reference speed, and time at this node's disk. */
+static void job_left(const struct vector_job *j, double cpu_speed, const struct iocom_vector *v,
+		     double *cpu_ms, double *disk_ms)
+{
+	double done_ms = j->done_cpu_ms * cpu_speed, ran_ms = done_ms + j->done_disk_ms;
+	double cpu_share = ran_ms > 0 ? done_ms / ran_ms : 0.5;
+	double left_ms = fmax(ran_ms, VECTOR_UNKNOWN_MS);
+
+	if (j->need_known) {
+		*cpu_ms = past_need(j->need_cpu_ms, done_ms);
+		*disk_ms = at_disk_ms(v, past_need(j->need_requests, j->done_requests),
+				      j->need_request_kb);
+	} else {
+		*cpu_ms = left_ms * cpu_share;
+		*disk_ms = v->disk_mb_per_s > 0 ? left_ms * (1 - cpu_share) : 0;
+	}
+}
+
+static void jobs_left(const struct vector_job *jobs, size_t n, double cpu_speed,
+		      const struct iocom_vector *v, struct rules_sharers *s)
+{
+	for (size_t i = 0; i < n; i++) {
+		double cpu_ms, disk_ms;
+
+		job_left(&jobs[i], cpu_speed, v, &cpu_ms, &disk_ms);
+		rules_sharers_add(s, cpu_ms / v->cpu_speed, cpu_ms / v->cpu_burst, disk_ms);
+	}
+}
+
+static double beyond_housekeeping(double sharers)
+{
+	return sharers < VECTOR_FOREIGN_LEAST ? 0 : sharers;
+}
+
+static void foreign_left(const struct vector_measure *m, double core_share,
+			 const struct iocom_vector *v, struct rules_sharers *s)
+{
+	double rho = fmin(m->disk_other, UTILISATION_HIGHEST);
+	double cpu = beyond_housekeeping(fmax(m->cpu_other / core_share, m->runnable_other));
+	double disk =
+		v->disks ? beyond_housekeeping(fmin(rho / (1 - rho), fmax(1, v->io_tasks))) : 0;
+
+	s->cpu += cpu;
+	s->disk += disk;
+	s->cpu_left_ms += cpu * VECTOR_FOREIGN_MS;
+	s->disk_left_ms += disk * VECTOR_FOREIGN_MS;
+}
+
+/* --- the vector ---------------------------------------------------------------- */
+
+static void work_left(const struct vector_state *state, const struct vector_self *self,
+		      const struct host_reading *host, const struct vector_job *jobs, size_t njobs,
+		      struct iocom_vector *v)
+{
+	struct rules_sharers s = {0};
+
+	jobs_left(jobs, njobs, self->cpu_speed, v, &s);
+	foreign_left(&state->smooth, host->core_share, v, &s);
+	v->cpu_sharers = s.cpu;
+	v->disk_sharers = s.disk;
+	v->cpu_left_ms = s.cpu_left_ms;
+	v->disk_left_ms = s.disk_left_ms;
+}
+
 void vector_build(const struct vector_state *state, const struct vector_self *self,
 		  const struct host_reading *host, const struct vector_job *jobs, size_t njobs,
 		  struct iocom_vector *v)
@@ -242,6 +352,7 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 		.period_ms = self->period_ms,
 		.cores = host->cores,
 		.cpu_speed = self->cpu_speed * host->core_share,
+		.cpu_burst = self->cpu_speed,
 		.run_queue = s->run_queue,
 		.tasks = state->live_tasks,
 		.jobs = (uint32_t)njobs,
@@ -264,6 +375,7 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 	add_jobs(jobs, njobs, v);
 	v->memory_available_mb = fmax(0, v->memory_mb - v->memory_requested_mb);
 	capacities(state, self, v);
+	work_left(state, self, host, jobs, njobs, v);
 	if (v->run_queue <= RUNNABLE_PER_CORE_REMOTE * v->cores)
 		v->bits |= IOCOM_BIT_CPU;
 	if (v->disks && v->disk_utilisation <= UTILISATION_REMOTE)
@@ -284,5 +396,7 @@ bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *n
 	       old->jobs != new->jobs || moved(old->run_queue, new->run_queue, 0.5) ||
 	       moved(old->explicit_per_ms, new->explicit_per_ms, 0.01) ||
 	       moved(old->memory_requested_mb, new->memory_requested_mb, 50) ||
-	       moved(old->disk_utilisation, new->disk_utilisation, 0.1);
+	       moved(old->disk_utilisation, new->disk_utilisation, 0.1) ||
+	       moved(old->cpu_left_ms + old->disk_left_ms, new->cpu_left_ms + new->disk_left_ms,
+		     500);
 }

@@ -13,6 +13,19 @@
  * where n is the number of readings that have seen the job: the part that the smoothing has not yet
  * shown.
  *
+ * The work that is left (MODEL 2.10) is that of the jobs and of everything else, at this node's
+ * speed.  A job whose needs are known has, of the processor and of the disk, left
+ *
+ *   max(need - done, done / 4)
+ *
+ * that is, past its need it goes on for a quarter of what it did.  A job of a class never seen has
+ * left what it did, or in all VECTOR_UNKNOWN_MS if that is more, divided as it did it, or in halves
+ * while it did nothing: what ran long runs long (Harchol-Balter and Downey).  Everything else goes
+ * on for VECTOR_FOREIGN_MS:
+ *
+ *   cpu  = max(CPU time per time / a core's share, tasks that ran or waited for a processor)
+ *   disk = min(rho / (1 - rho), tasks that do I/O), rho: its part of the disk's utilisation
+ *
  * Several disks count as one: arrivals add up, service is their mean weighted by requests, the
  * utilisation is the highest.
  */
@@ -27,12 +40,19 @@
 #include "iocom/vector.h"
 #include "user/monitor/monitor.h"
 
-#define VECTOR_ALPHA 0.5
+#define VECTOR_ALPHA	     0.5
+#define VECTOR_UNKNOWN_MS    1000.0  /* the least that a job of an unknown class has left */
+#define VECTOR_FOREIGN_MS    10000.0 /* how long everything that is no job is assumed to go on */
+#define VECTOR_FOREIGN_LEAST 0.05    /* fewer sharers than this are the system's own housekeeping */
 
 /* The rates of one period; also the smoothed rates. */
 struct vector_measure {
 	double run_queue;
-	double explicit_other_per_ms; /* the rate of everything that is not iocom's job */
+	/* of everything that is not iocom's job: */
+	double explicit_other_per_ms;
+	double cpu_other;      /* processors that it keeps busy */
+	double runnable_other; /* its tasks that run or wait for a processor */
+	double disk_other;     /* its part of disk_utilisation, 0..1 */
 	double implicit_per_ms;
 	double explicit_mb_per_s, implicit_mb_per_s;
 	double disk_arrivals_per_ms, disk_utilisation;
@@ -44,8 +64,9 @@ struct vector_measure {
 struct vector_state {
 	/* sums since the period began */
 	double elapsed_ms, run_queue_ms;
-	struct iocom_load load;	    /* deltas of everything in scope */
-	uint64_t jobs_explicit_ops; /* explicit operations of iocom's jobs */
+	struct iocom_load load; /* deltas of everything in scope */
+	struct iocom_disk_time disk_time;
+	struct iocom_job_load jobs; /* the deltas of iocom's jobs among them */
 	uint32_t io_tasks;	    /* the maximum of this period's readings */
 	uint32_t io_tasks_last;	    /* the same of the last whole period */
 	uint32_t live_tasks;
@@ -63,6 +84,13 @@ struct vector_job {
 	double declared_mb, resident_mb;
 	double cpu_share; /* share of one core when the job runs alone, 0..1 */
 	unsigned seen;	  /* readings that saw the job */
+
+	bool need_known;    /* else its class was never seen */
+	double need_cpu_ms; /* in all, at the reference speed */
+	double need_requests, need_request_kb;
+	double done_cpu_ms; /* CPU time here, at this node's speed */
+	double done_requests;
+	double done_disk_ms; /* the disk's time */
 };
 
 /* The fields that do not change between periods. */
@@ -78,12 +106,9 @@ struct vector_self {
 
 void vector_init(struct vector_state *state);
 void vector_fini(struct vector_state *state);
-/*
- * Adds one reading; JOBS_EXPLICIT_OPS: the explicit operations of iocom's jobs in it.  Returns 0 or
- * -ENOMEM.
- */
+/* Adds one reading; JOBS has the deltas of all of iocom's jobs in it.  Returns 0 or -ENOMEM. */
 int vector_take(struct vector_state *state, const struct monitor_sample *sample,
-		uint64_t jobs_explicit_ops);
+		const struct iocom_job_load *jobs);
 /* Ends the period and smooths its rates into the state. */
 void vector_close(struct vector_state *state);
 /* Writes the vector; the caller sets sequence and time. */

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,8 @@ static bool fails;
 static double run_queue, memory_mb;
 static uint64_t mb_a_reading; /* what the disk delivers, always busy */
 static struct iocom_disk disk;
+static struct iocom_job_load load; /* of all that runs; OTHER_CPU_NS of it are not of jobs */
+static uint64_t other_cpu_ns;
 static struct pulse pulse;
 
 static void note(char what)
@@ -69,6 +72,8 @@ static int read_sample(void *arg, struct monitor_sample *sample, struct iocom_er
 		.elapsed_ns = before && now > before ? now - before : 0,
 		.disks = &disk,
 		.ndisks = 1,
+		.jobs = &load,
+		.njobs = 1,
 	};
 	before = now;
 	return 0;
@@ -88,15 +93,18 @@ static int read_host(void *arg, struct host_reading *reading, struct iocom_err *
 	(void)arg;
 	(void)err;
 	hosts++;
-	*reading = (struct host_reading){.memory_mb = memory_mb, .used_mb = 10, .cores = 2};
+	*reading = (struct host_reading){
+		.memory_mb = memory_mb, .used_mb = 10, .cores = 2, .core_share = 1};
 	return 0;
 }
 
-static uint64_t jobs_sampled_(void *arg, const struct monitor_sample *sample)
+static void jobs_sampled_(void *arg, const struct monitor_sample *sample,
+			  struct iocom_job_load *all)
 {
 	(void)arg;
-	(void)sample;
-	return 0;
+	for (size_t i = 0; i < sample->njobs; i++)
+		iocom_load_add(&all->delta, &sample->jobs[i].delta);
+	all->delta.cpu_ns -= other_cpu_ns;
 }
 
 static void jobs_period_(void *arg, double elapsed_ms)
@@ -167,6 +175,8 @@ static int setup(void **state)
 	fails = false;
 	run_queue = 0;
 	mb_a_reading = 0;
+	load = (struct iocom_job_load){0};
+	other_cpu_ns = 0;
 	disk = (struct iocom_disk){.name = "sda", .major = 8};
 	memory_mb = 1000;
 	trace[0] = 0;
@@ -239,6 +249,18 @@ static void test_failing_reading(void **state)
 	pass_ms(PERIOD_MS);
 	assert_true(pulse.has_last);
 	assert_int_equal(counters.sample_failures, 1);
+}
+
+/* What the jobs do counts by their needs, so that only the rest is somebody else's. */
+static void test_jobs_part(void **state)
+{
+	(void)state;
+	load.delta.cpu_ns = 900 * MS;
+	other_cpu_ns = 200 * MS;
+	for (int i = 0; i < 40; i++)
+		pass_ms(PERIOD_MS);
+	assert_true(fabs(pulse.own.cpu_sharers - 0.2) < 1e-3);
+	assert_true(fabs(pulse.own.cpu_left_ms - 0.2 * VECTOR_FOREIGN_MS) < 10);
 }
 
 /* A change is told within 100 ms, a burst of changes once, and nothing where nothing changed. */
@@ -318,13 +340,10 @@ static void test_learned_speed_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_a_period),
-		CASE(test_no_drift),
-		CASE(test_failing_reading),
-		CASE(test_changes),
-		CASE(test_host_is_kept),
-		CASE(test_learned_speed),
-		CASE(test_learned_speed_is_kept),
+		CASE(test_a_period),	    CASE(test_no_drift),
+		CASE(test_failing_reading), CASE(test_jobs_part),
+		CASE(test_changes),	    CASE(test_host_is_kept),
+		CASE(test_learned_speed),   CASE(test_learned_speed_is_kept),
 	};
 
 	return cmocka_run_group_tests_name("pulse", tests, NULL, NULL);

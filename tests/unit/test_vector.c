@@ -32,6 +32,8 @@ static const struct vector_self self = {
 static const struct host_reading host = {
 	.memory_mb = 1000, .used_mb = 300, .cores = 2, .core_share = 0.5};
 
+static const struct iocom_job_load none;
+
 static void test_disks(void **state)
 {
 	struct iocom_disk before[2] = {{.major = 7, .minor = 1, .requests = 100}}, now[2];
@@ -82,7 +84,9 @@ static void period(struct vector_state *s, uint64_t ops, double run_queue, uint6
 		.io_tasks = 1,
 	};
 
-	assert_int_equal(vector_take(s, &sample, mine), 0);
+	struct iocom_job_load jobs = {.delta = {.explicit_ops = mine}};
+
+	assert_int_equal(vector_take(s, &sample, &jobs), 0);
 	vector_close(s);
 }
 
@@ -147,7 +151,7 @@ static void test_no_disk(void **state)
 
 	(void)state;
 	vector_init(&s);
-	vector_take(&s, &sample, 0);
+	vector_take(&s, &sample, &none);
 	vector_close(&s);
 	vector_build(&s, &self, &host, NULL, 0, &v);
 	assert_int_equal(v.disks, 0);
@@ -170,6 +174,24 @@ static void test_change(void **state)
 	b = a;
 	b.jobs = 1;
 	assert_true(vector_changed(&a, &b));
+	b = a;
+	a.cpu_left_ms = b.cpu_left_ms = 1000;
+	b.disk_left_ms = 499;
+	assert_false(vector_changed(&a, &b));
+	b.disk_left_ms = 501;
+	assert_true(vector_changed(&a, &b));
+	a.cpu_left_ms = b.cpu_left_ms = 2000; /* not more than a quarter of what is left */
+	assert_false(vector_changed(&a, &b));
+}
+
+/* Takes SAMPLE.  Returns the explicit operations of all jobs in it. */
+static uint64_t take(struct jobs *jobs, struct sample_names *names,
+		     const struct monitor_sample *sample)
+{
+	struct iocom_job_load all = {0};
+
+	jobs_sampled(jobs, names, sample, &all);
+	return all.delta.explicit_ops;
 }
 
 static void test_job_table(void **state)
@@ -189,7 +211,7 @@ static void test_job_table(void **state)
 	assert_null(jobs_find(&jobs, "h-1-2"));
 	job->state = JOB_RUNNING;
 	job->cgroup_id = 42;
-	assert_int_equal(jobs_sampled(&jobs, NULL, &sample), 100);
+	assert_int_equal(take(&jobs, NULL, &sample), 100);
 	jobs_period(&jobs, 1000);
 	NEAR(job->measured_per_ms, 0.05);
 	assert_int_equal(job->seen, 1);
@@ -240,7 +262,7 @@ static void test_nested_jobs(void **state)
 	names = sample_names_new(root);
 	assert_non_null(names);
 	/* but the cgroup beside it does not count */
-	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3);
+	assert_int_equal(take(&jobs, names, &sample), 3);
 	assert_int_equal(job->load.explicit_read_bytes, 3000);
 	assert_int_equal(job->rss_bytes, 30);
 	assert_int_equal(job->behaviour.n, 1);
@@ -251,7 +273,7 @@ static void test_nested_jobs(void **state)
 	/* Totals go on even if the disk did nothing. */
 	for (int i = 0; i < 4; i++)
 		load[i].disk_delta = (struct iocom_disk_time){0};
-	assert_int_equal(jobs_sampled(&jobs, names, &sample), 3);
+	assert_int_equal(take(&jobs, names, &sample), 3);
 	NEAR(job->behaviour.disk_high_ms, 750);
 	assert_int_equal(job->load.cpu_ns, 600000000);
 	/*
@@ -259,7 +281,7 @@ static void test_nested_jobs(void **state)
 	 */
 	for (int i = 0; i < 4; i++)
 		load[i] = (struct iocom_job_load){.cgroup_id = load[i].cgroup_id};
-	assert_int_equal(jobs_sampled(&jobs, names, &sample), 0);
+	assert_int_equal(take(&jobs, names, &sample), 0);
 	assert_int_equal(job->load.cpu_ns, 600000000);
 	assert_int_equal(job->rss_bytes, 0);
 	jobs_fini(&jobs);
@@ -267,6 +289,281 @@ static void test_nested_jobs(void **state)
 	sample_names_free(names);
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	assert_int_equal(system(command), 0);
+}
+
+/* --- the work that is left ------------------------------------------------------- */
+
+/* A request of 64 KB takes 8 + 64 / 64 = 9 ms at the disk. */
+#define REQUEST_KB 64
+#define REQUEST_MS 9
+
+/* Builds the vector of a node with a disk, on which nothing but JOBS runs. */
+static struct iocom_vector left(const struct vector_job *jobs, size_t n, double core_share)
+{
+	struct host_reading reading = host;
+	struct vector_self me = self;
+	struct vector_state s;
+	struct iocom_vector v;
+
+	me.disk_mb_per_s = 64;
+	me.disk_fixed_ms = 8;
+	reading.core_share = core_share;
+	vector_init(&s);
+	period(&s, 0, 0, 0);
+	vector_build(&s, &me, &reading, jobs, n, &v);
+	vector_fini(&s);
+	return v;
+}
+
+#define LEFT(v, c, d, cpu_ms, disk_ms)                                                             \
+	do {                                                                                       \
+		NEAR((v).cpu_sharers, c);                                                          \
+		NEAR((v).disk_sharers, d);                                                         \
+		NEAR((v).cpu_left_ms, cpu_ms);                                                     \
+		NEAR((v).disk_left_ms, disk_ms);                                                   \
+	} while (0)
+
+/* This node computes at half the reference speed; a cap leaves half of that. */
+static void test_left_of_known_needs(void **state)
+{
+	struct vector_job job = {
+		.need_known = true,
+		.need_cpu_ms = 1000,
+		.need_requests = 200,
+		.need_request_kb = REQUEST_KB,
+		.done_cpu_ms = 1000,
+		.done_requests = 100,
+		.done_disk_ms = 5000, /* other requests than those needed are not compared */
+	};
+	struct iocom_vector v = left(&job, 1, 1);
+
+	(void)state;
+	/* half is done: 500 ms at the reference speed and 100 requests are left */
+	NEAR(v.cpu_speed, 0.5);
+	NEAR(v.cpu_burst, 0.5);
+	LEFT(v, 1000 / 1900.0, 900 / 1900.0, 1000, 100 * REQUEST_MS);
+	/* With the cap the 1000 ms take 2000, in which the disk's 900 have room. */
+	v = left(&job, 1, 0.5);
+	NEAR(v.cpu_speed, 0.25);
+	NEAR(v.cpu_burst, 0.5);
+	LEFT(v, 1, 900 / 2000.0, 2000, 100 * REQUEST_MS);
+	/* it ran past its needs: a quarter of 1600 ms at the reference speed, of 800 requests */
+	job.done_cpu_ms = 3200;
+	job.done_requests = 800;
+	v = left(&job, 1, 1);
+	LEFT(v, 800 / 2600.0, 1800 / 2600.0, 800, 200 * REQUEST_MS);
+	/* just before its end it has as much left as just behind it */
+	job.done_cpu_ms = 0.8 * 2000;
+	job.done_requests = 0.8 * 200;
+	v = left(&job, 1, 1);
+	LEFT(v, 400 / 760.0, 360 / 760.0, 400, 40 * REQUEST_MS);
+	/* nothing is needed, and nothing was done */
+	job = (struct vector_job){.need_known = true};
+	v = left(&job, 1, 1);
+	LEFT(v, 0, 0, 0, 0);
+}
+
+static void test_left_of_unknown_needs(void **state)
+{
+	struct vector_job jobs[2] = {{.need_cpu_ms = 77, .need_requests = 77}};
+	struct iocom_vector v = left(jobs, 1, 1);
+
+	(void)state;
+	LEFT(v, 1000 / 1500.0, 500 / 1500.0, 1000, 500); /* it did nothing yet */
+	jobs[0].done_cpu_ms = 200; /* 100 ms at the reference speed, a quarter of its time */
+	jobs[0].done_disk_ms = 300;
+	v = left(jobs, 1, 1);
+	LEFT(v, 500 / 1250.0, 750 / 1250.0, 500, 750);
+	jobs[0].done_cpu_ms = 6000; /* what ran long runs long */
+	jobs[0].done_disk_ms = 1000;
+	v = left(jobs, 1, 1);
+	LEFT(v, 6000 / 7000.0, 1000 / 7000.0, 6000, 1000);
+	jobs[1] = jobs[0];
+	v = left(jobs, 2, 1);
+	LEFT(v, 12000 / 7000.0, 2000 / 7000.0, 12000, 2000);
+}
+
+/* Without a disk there is nothing left to do at it. */
+static void test_left_without_disk(void **state)
+{
+	const struct vector_job jobs[] = {
+		{.need_known = true, .need_cpu_ms = 500, .need_requests = 9},
+		{.done_cpu_ms = 0},
+	};
+	struct monitor_sample sample = {.elapsed_ns = 1000000000};
+	struct vector_state s;
+	struct iocom_vector v;
+
+	(void)state;
+	vector_init(&s);
+	vector_take(&s, &sample, &none);
+	vector_close(&s);
+	vector_build(&s, &self, &host, jobs, 2, &v);
+	LEFT(v, 2, 0, 4000, 0);
+	vector_fini(&s);
+}
+
+/* From the order and the readings to what is left; a lease has all of its needs left. */
+static void test_left_of_job_table(void **state)
+{
+	struct job_order order = {.job = "h-1-1"};
+	struct iocom_job_load load = {
+		.cgroup_id = 42,
+		.delta = {.cpu_ns = 1000000000, .explicit_ops = 60, .implicit_ops = 40},
+		.disk_delta = {.low_ns = 200000000, .high_ns = 400000000},
+	};
+	struct monitor_sample sample = {
+		.elapsed_ns = 1000000000, .time_ns = 2000000000, .jobs = &load, .njobs = 1};
+	struct iocom_job_load all = {0};
+	struct jobs jobs = {0};
+	struct iocom_vector v;
+	struct vector_job *list;
+	struct job *job;
+	size_t n;
+
+	(void)state;
+	need_init(&order.need);
+	need_set(&order.need, NEED_CPU_S, 1, NEED_PROFILE);
+	need_set(&order.need, NEED_REQUESTS, 200, NEED_PROFILE);
+	need_set(&order.need, NEED_IO_SIZE_KB, REQUEST_KB, NEED_PROFILE);
+	job = jobs_add(&jobs, &order);
+	assert_non_null(job);
+	list = jobs_vector(&jobs, &n);
+	v = left(list, n, 1);
+	LEFT(v, 2000 / 3800.0, 1800 / 3800.0, 2000, 200 * REQUEST_MS);
+	free(list);
+	job->state = JOB_RUNNING;
+	job->cgroup_id = 42;
+	jobs_sampled(&jobs, NULL, &sample, &all);
+	assert_memory_equal(&all.delta, &load.delta, sizeof(load.delta));
+	assert_memory_equal(&all.disk_delta, &load.disk_delta, sizeof(load.disk_delta));
+	list = jobs_vector(&jobs, &n);
+	v = left(list, n, 1);
+	LEFT(v, 1000 / 1900.0, 900 / 1900.0, 1000, 100 * REQUEST_MS);
+	free(list);
+	/* of an unknown class: 500 ms at the reference speed and 300 ms at the disk were done */
+	need_init(&job->order.need);
+	list = jobs_vector(&jobs, &n);
+	v = left(list, n, 1);
+	LEFT(v, 1250 / 1625.0, 375 / 1625.0, 1250, 375);
+	free(list);
+	jobs_fini(&jobs);
+}
+
+/* One period of 1 s of the whole node, and of iocom's jobs on it. */
+struct node_did {
+	double cpu_ms, wait_ms, disk_ms;
+	double jobs_cpu_ms, jobs_wait_ms, jobs_disk_ms;
+	uint32_t io_tasks;
+	bool kernel; /* no task had the disk */
+};
+
+static struct iocom_job_load load_of(double cpu_ms, double wait_ms, double disk_ms)
+{
+	return (struct iocom_job_load){
+		.delta = {.cpu_ns = (uint64_t)(cpu_ms * 1e6),
+			  .run_wait_ns = (uint64_t)(wait_ms * 1e6)},
+		.disk_delta = {.low_ns = (uint64_t)(disk_ms * 0.5e6),
+			       .high_ns = (uint64_t)(disk_ms * 1.5e6)},
+	};
+}
+
+static void node_period(struct vector_state *s, struct iocom_disk *disk, const struct node_did *did)
+{
+	struct iocom_job_load whole =
+		load_of(did->cpu_ms, did->wait_ms, did->kernel ? 0 : did->disk_ms);
+	struct iocom_job_load jobs =
+		load_of(did->jobs_cpu_ms, did->jobs_wait_ms, did->jobs_disk_ms);
+	struct monitor_sample sample = {
+		.elapsed_ns = 1000000000,
+		.jobs = &whole,
+		.njobs = 1,
+		.disks = disk,
+		.ndisks = 1,
+		.io_tasks = did->io_tasks,
+	};
+
+	disk->requests += did->disk_ms > 0;
+	disk->service_sum_ns += (uint64_t)(did->disk_ms * 1e6);
+	assert_int_equal(vector_take(s, &sample, &jobs), 0);
+	vector_close(s);
+}
+
+/* Builds the vector after a period in which everything did DID, and IDLE periods without load. */
+static struct iocom_vector foreign(struct node_did did, double core_share, unsigned idle)
+{
+	static const struct node_did nothing;
+	struct iocom_disk disk = {.major = 7, .minor = 1, .requests = 1};
+	struct host_reading reading = host;
+	struct vector_state s;
+	struct iocom_vector v;
+
+	reading.core_share = core_share;
+	vector_init(&s);
+	s.primed = true;
+	for (unsigned i = 0; i < 40; i++) /* until the smoothing shows it all */
+		node_period(&s, &disk, &did);
+	while (idle--)
+		node_period(&s, &disk, &nothing);
+	vector_build(&s, &self, &reading, NULL, 0, &v);
+	vector_fini(&s);
+	return v;
+}
+
+static void test_left_of_everything_else(void **state)
+{
+	struct iocom_vector v;
+
+	(void)state;
+	/* an idle node: the agent itself, and the system's housekeeping */
+	v = foreign((struct node_did){.cpu_ms = 20, .wait_ms = 5, .disk_ms = 30, .io_tasks = 1}, 1,
+		    0);
+	LEFT(v, 0, 0, 0, 0);
+	/* a task that computes, alone; a cap lets it have half of a processor */
+	v = foreign((struct node_did){.cpu_ms = 1000}, 1, 0);
+	LEFT(v, 1, 0, 10000, 0);
+	v = foreign((struct node_did){.cpu_ms = 500}, 0.5, 0);
+	LEFT(v, 1, 0, 10000, 0);
+	/* four of them on two processors: two wait */
+	v = foreign((struct node_did){.cpu_ms = 2000, .wait_ms = 2000}, 1, 0);
+	LEFT(v, 4, 0, 40000, 0);
+	/* one of them is a job, which counts by what it has left */
+	v = foreign(
+		(struct node_did){
+			.cpu_ms = 2000, .wait_ms = 2000, .jobs_cpu_ms = 500, .jobs_wait_ms = 500},
+		1, 0);
+	LEFT(v, 3, 0, 30000, 0);
+	v = foreign((struct node_did){.cpu_ms = 900, .jobs_cpu_ms = 950}, 1, 0);
+	LEFT(v, 0, 0, 0, 0);
+	/* it is smoothed as all that is measured */
+	v = foreign((struct node_did){.cpu_ms = 1000}, 0.25, 1);
+	LEFT(v, 2, 0, 20000, 0);
+	v = foreign((struct node_did){.cpu_ms = 200, .wait_ms = 3800}, 1, 1);
+	LEFT(v, 2, 0, 20000, 0);
+	v = foreign((struct node_did){.disk_ms = 800, .io_tasks = 9}, 1, 1);
+	LEFT(v, 0, 4 / 6.0, 0, 40000 / 6.0);
+}
+
+static void test_left_at_the_disk(void **state)
+{
+	struct iocom_vector v;
+
+	(void)state;
+	v = foreign((struct node_did){.disk_ms = 750, .io_tasks = 9}, 1, 0);
+	LEFT(v, 0, 3, 0, 30000);
+	/* no more tasks share the disk than there are; a disk that was always busy has no more */
+	v = foreign((struct node_did){.disk_ms = 750, .io_tasks = 2}, 1, 0);
+	LEFT(v, 0, 2, 0, 20000);
+	v = foreign((struct node_did){.disk_ms = 1000, .io_tasks = 5000}, 1, 0);
+	assert_true(v.disk_sharers > 98 && v.disk_sharers < 100);
+	/* writes of the kernel, which are no task's */
+	v = foreign((struct node_did){.disk_ms = 500, .kernel = true}, 1, 0);
+	LEFT(v, 0, 1, 0, 10000);
+	/* the jobs' part of the disk's time, 0.6 of 0.8, is theirs */
+	v = foreign((struct node_did){.disk_ms = 800, .jobs_disk_ms = 600, .io_tasks = 9}, 1, 0);
+	LEFT(v, 0, 0.25, 0, 2500);
+	v = foreign((struct node_did){.disk_ms = 800, .jobs_disk_ms = 800, .io_tasks = 9}, 1, 0);
+	LEFT(v, 0, 0, 0, 0);
 }
 
 static int repack(const struct job_report *r, struct job_report *back)
@@ -390,11 +687,21 @@ static void test_reports(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_disks),	      cmocka_unit_test(test_smoothing),
-		cmocka_unit_test(test_jobs_declared), cmocka_unit_test(test_no_disk),
-		cmocka_unit_test(test_change),	      cmocka_unit_test(test_job_table),
-		cmocka_unit_test(test_nested_jobs),   cmocka_unit_test(test_report),
+		cmocka_unit_test(test_disks),
+		cmocka_unit_test(test_smoothing),
+		cmocka_unit_test(test_jobs_declared),
+		cmocka_unit_test(test_no_disk),
+		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_job_table),
+		cmocka_unit_test(test_nested_jobs),
+		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_reports),
+		cmocka_unit_test(test_left_of_known_needs),
+		cmocka_unit_test(test_left_of_unknown_needs),
+		cmocka_unit_test(test_left_without_disk),
+		cmocka_unit_test(test_left_of_job_table),
+		cmocka_unit_test(test_left_of_everything_else),
+		cmocka_unit_test(test_left_at_the_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
