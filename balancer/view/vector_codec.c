@@ -16,15 +16,20 @@ struct field {
 	enum kind kind;
 	size_t offset;
 	double min, max; /* for numbers; 0, 0: any */
+	bool later;	 /* the listings of older agents do not have it */
 };
 
 #define F(name, kind)                                                                              \
 	{                                                                                          \
-#name, kind, offsetof(struct iocom_vector, name), 0, 0                             \
+#name, kind, offsetof(struct iocom_vector, name), 0, 0, false                      \
 	}
 #define R(name, kind, min, max)                                                                    \
 	{                                                                                          \
-#name, kind, offsetof(struct iocom_vector, name), min, max                         \
+#name, kind, offsetof(struct iocom_vector, name), min, max, false                  \
+	}
+#define LATER(name, min, max)                                                                      \
+	{                                                                                          \
+#name, REAL, offsetof(struct iocom_vector, name), min, max, true                   \
 	}
 
 /* No machine reaches these rates and sizes: above them a vector is garbage. */
@@ -41,6 +46,7 @@ static const struct field fields[] = {
 	R(period_ms, U32, 10, 3600000),
 	R(cores, U32, 1, 65536),
 	R(cpu_speed, REAL, 1e-6, 1e6),
+	LATER(cpu_burst, 1e-6, 1e6),
 	R(run_queue, REAL, 0, RATE),
 	F(tasks, U32),
 	F(jobs, U32),
@@ -59,6 +65,10 @@ static const struct field fields[] = {
 	R(disk_utilisation, REAL, 0, 1),
 	R(disk_mb_per_s, REAL, 0, RATE),
 	R(disk_fixed_ms, REAL, 0, RATE),
+	LATER(cpu_sharers, 0, RATE),
+	LATER(disk_sharers, 0, RATE),
+	LATER(cpu_left_ms, 0, SIZE),
+	LATER(disk_left_ms, 0, SIZE),
 	R(sent_mb_per_s, REAL, 0, RATE),
 	R(received_mb_per_s, REAL, 0, RATE),
 	R(messages_per_s, REAL, 0, 1e9),
@@ -199,6 +209,8 @@ int vector_json(const struct iocom_vector *v, json_t *object)
 		json_t *value = NULL;
 		char id[17];
 
+		if (fields[i].later && !(v->cpu_burst > 0))
+			continue;
 		switch (fields[i].kind) {
 		case TEXT:
 			value = json_string(p);

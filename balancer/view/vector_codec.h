@@ -2,7 +2,7 @@
 /*
  * The load vector on the wire and in listings, from one table of its fields.  On the wire it is an
  * array in the table's order (the bulletin's version covers the order) with 32-bit floats, about
- * 200 bytes in all.
+ * 225 bytes in all.
  */
 #ifndef IOCOM_VECTOR_CODEC_H
 #define IOCOM_VECTOR_CODEC_H
@@ -20,7 +20,10 @@ void vector_bound(struct iocom_vector *v);
 void vector_pack(msgpack_packer *pk, const struct iocom_vector *v);
 /* Returns 0; -EBADMSG: not a vector's array, a value out of range, a bad name. */
 int vector_unpack(const msgpack_object *o, struct iocom_vector *v);
-/* Adds every field under its own name (boot_id as 16 hex digits).  Returns 0 or -ENOMEM. */
+/*
+ * Adds every field under its own name (boot_id as 16 hex digits), but what is left only if V knows
+ * it: see cpu_burst.  Returns 0 or -ENOMEM.
+ */
 int vector_json(const struct iocom_vector *v, json_t *object);
 /* Reads what vector_json wrote; missing fields become 0.  Returns 0 or -EPROTO. */
 int vector_json_read(const json_t *object, struct iocom_vector *v);

@@ -28,7 +28,11 @@ struct iocom_vector {
 
 	uint32_t cores;
 	double cpu_speed; /* relative to the reference machine (1); a CPU cap counts */
-	double cpu_burst; /* as cpu_speed, until the cap is used up; cpu_speed: there is no cap */
+	/*
+	 * As cpu_speed, until the cap is used up; cpu_speed: there is no cap.  0: not known, and
+	 * neither is the work that is left: an older agent said this, in a listing that was kept.
+	 */
+	double cpu_burst;
 	double run_queue; /* runnable tasks, mean over the period */
 	uint32_t tasks;	  /* live processes */
 	uint32_t jobs;	  /* running iocom jobs */

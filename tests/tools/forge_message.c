@@ -156,6 +156,7 @@ static void pack_bulletin(const char *how, msgpack_sbuffer *out)
 		.period_ms = 1000,
 		.cores = 2,
 		.cpu_speed = 1,
+		.cpu_burst = 1,
 		.memory_mb = 100,
 	};
 	static struct matrix none;

@@ -22,6 +22,7 @@ static inline struct iocom_vector fixture_vector(const char *name, double load)
 		.period_ms = 1000,
 		.cores = 2,
 		.cpu_speed = 1,
+		.cpu_burst = 2,
 		.run_queue = load,
 		.memory_mb = 1000,
 		.memory_available_mb = 900 - load,
@@ -36,6 +37,10 @@ static inline struct iocom_vector fixture_vector(const char *name, double load)
 		.disk_service_ms2 = 9,
 		.disk_mb_per_s = 20,
 		.disk_fixed_ms = 0.1,
+		.cpu_sharers = load,
+		.disk_sharers = load / 2,
+		.cpu_left_ms = 1000 * load,
+		.disk_left_ms = 500 * load,
 		.network_mb_per_s = 125,
 		.accepts_jobs = true,
 	};

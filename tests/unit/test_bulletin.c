@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Bulletins: unpacking returns what was packed, and damage is refused and never read past. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,12 +25,17 @@ static struct iocom_vector make(const char *name)
 		.period_ms = 1000,
 		.cores = 2,
 		.cpu_speed = 1.5,
+		.cpu_burst = 2.5,
 		.run_queue = 0.25,
 		.memory_mb = 24000,
 		.explicit_per_ms = 0.5,
 		.disks = 1,
 		.disk_utilisation = 1,
 		.disk_mb_per_s = 20,
+		.cpu_sharers = 1.75,
+		.disk_sharers = 0.5,
+		.cpu_left_ms = 2000,
+		.disk_left_ms = 1e10,
 		.network_mb_per_s = 125,
 		.bits = 3,
 		.accepts_jobs = true,
@@ -109,6 +115,8 @@ static void test_declared_beyond_range(void **state)
 	(void)state;
 	own.explicit_per_ms = 4e12;
 	own.memory_requested_mb = 4e15;
+	own.cpu_left_ms = INFINITY;
+	own.cpu_sharers = 4e9;
 	vector_bound(&own);
 	fill(&m, 0);
 	msgpack_sbuffer_init(&b);
@@ -118,13 +126,15 @@ static void test_declared_beyond_range(void **state)
 	assert_int_equal(bad, 0);
 	assert_int_equal(got.n, 1);
 	assert_true(got.v[0].explicit_per_ms >= 1e6);
+	assert_true(got.v[0].cpu_left_ms >= 1e11 && got.v[0].cpu_sharers >= 1e6);
 	msgpack_sbuffer_destroy(&b);
 	matrix_fini(&m);
 }
 
 static void test_out_of_range(void **state)
 {
-	struct iocom_vector vs[6];
+	enum { COUNT = 11 };
+	struct iocom_vector vs[COUNT];
 	msgpack_sbuffer b;
 	msgpack_packer pk;
 	static struct got got;
@@ -132,21 +142,26 @@ static void test_out_of_range(void **state)
 	uint64_t bad = 0;
 
 	(void)state;
-	for (size_t i = 0; i < 6; i++)
+	for (size_t i = 0; i < COUNT; i++)
 		vs[i] = make("x");
 	vs[1].run_queue = -1;
 	vs[2].disk_utilisation = 2;
 	vs[3].cores = 0;
 	vs[4].name[0] = 0;
 	vs[5].memory_mb = 1.0 / 0.0;
+	vs[6].cpu_burst = 0;
+	vs[7].cpu_sharers = 1.1e7;
+	vs[8].disk_sharers = -0.5;
+	vs[9].cpu_left_ms = 1.1e12;
+	vs[10].disk_left_ms = NAN;
 	msgpack_sbuffer_init(&b);
 	msgpack_packer_init(&pk, &b, msgpack_sbuffer_write);
 	msgpack_pack_map(&pk, 3);
 	pack_u64(&pk, "v", BULLETIN_VERSION);
 	pack_str(&pk, "from", "x");
 	pack_key(&pk, "vectors");
-	msgpack_pack_array(&pk, 6);
-	for (size_t i = 0; i < 6; i++) {
+	msgpack_pack_array(&pk, COUNT);
+	for (size_t i = 0; i < COUNT; i++) {
 		msgpack_pack_array(&pk, 2);
 		msgpack_pack_uint64(&pk, 0);
 		vector_pack(&pk, &vs[i]);
@@ -154,10 +169,11 @@ static void test_out_of_range(void **state)
 	memset(&got, 0, sizeof(got));
 	assert_int_equal(bulletin_unpack(b.data, b.size, from, &bad, each, &got), 0);
 	assert_int_equal(got.n, 1);
-	assert_int_equal(bad, 5);
+	assert_int_equal(bad, COUNT - 1);
 	msgpack_sbuffer_destroy(&b);
 }
 
+/* Neither a newer agent's bulletin nor that of one whose vectors were shorter is understood. */
 static void test_version(void **state)
 {
 	char from[IOCOM_NAME_MAX];
@@ -166,15 +182,17 @@ static void test_version(void **state)
 	uint64_t bad = 0;
 
 	(void)state;
-	msgpack_sbuffer_init(&b);
-	msgpack_packer_init(&pk, &b, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 2);
-	pack_u64(&pk, "v", BULLETIN_VERSION + 1);
-	pack_str(&pk, "from", "new");
-	assert_int_equal(bulletin_unpack(b.data, b.size, from, &bad, each, NULL),
-			 BULLETIN_E_VERSION);
-	assert_string_equal(from, "new");
-	msgpack_sbuffer_destroy(&b);
+	for (int other = -1; other <= 1; other += 2) {
+		msgpack_sbuffer_init(&b);
+		msgpack_packer_init(&pk, &b, msgpack_sbuffer_write);
+		msgpack_pack_map(&pk, 2);
+		pack_u64(&pk, "v", (uint64_t)(BULLETIN_VERSION + other));
+		pack_str(&pk, "from", "new");
+		assert_int_equal(bulletin_unpack(b.data, b.size, from, &bad, each, NULL),
+				 BULLETIN_E_VERSION);
+		assert_string_equal(from, "new");
+		msgpack_sbuffer_destroy(&b);
+	}
 }
 
 /* Damage: cut everywhere, and bytes changed by a seeded generator. */

@@ -29,6 +29,8 @@ static void each(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool 
 	must_end(v->name, sizeof(v->name));
 	must_end(v->address, sizeof(v->address));
 	must(v->name[0] && isfinite(v->cpu_speed));
+	must(isfinite(v->cpu_burst) && v->cpu_burst > 0);
+	must(isfinite(v->cpu_sharers + v->disk_sharers + v->cpu_left_ms + v->disk_left_ms));
 	pack(v, &first);
 	msgpack_unpacked_init(&message);
 	must(msgpack_unpack_next(&message, first.data, first.size, NULL) == MSGPACK_UNPACK_SUCCESS);

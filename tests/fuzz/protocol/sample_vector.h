@@ -7,6 +7,6 @@
 /* The vector of a node that tells only what it must; for an initialiser. */
 #define SAMPLE_VECTOR(its_name)                                                                    \
 	.name = (its_name), .address = "10.0.0.1", .port = 7700, .boot_id = 7, .sequence = 1,      \
-	.time_ns = 1, .period_ms = 1000, .cores = 2, .cpu_speed = 1
+	.time_ns = 1, .period_ms = 1000, .cores = 2, .cpu_speed = 1, .cpu_burst = 1
 
 #endif
