@@ -55,6 +55,7 @@ void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *n
 	*n = (struct rules_node){
 		.ram_mb = v->memory_mb,
 		.cpu_mips = v->cpu_speed * VIEW_REFERENCE_MIPS,
+		.burst_mips = v->cpu_burst > v->cpu_speed ? v->cpu_burst * VIEW_REFERENCE_MIPS : 0,
 		.cores = v->cores,
 		.disk_fixed_ms = v->disk_fixed_ms,
 		.disk_mb_per_s = v->disks ? v->disk_mb_per_s : 0,
@@ -77,6 +78,14 @@ void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *n
 				.explicit_per_ms = v->explicit_per_ms,
 				.memory_mb = v->memory_requested_mb,
 				.cpu = v->run_queue,
+			},
+		.has_sharers = v->cpu_burst > 0,
+		.sharers =
+			{
+				.cpu = v->cpu_sharers,
+				.disk = v->disk_sharers,
+				.cpu_left_ms = v->cpu_left_ms,
+				.disk_left_ms = v->disk_left_ms,
 			},
 		.accepts = v->accepts_jobs,
 		.age_ms = age_ms,

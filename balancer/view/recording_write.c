@@ -323,6 +323,8 @@ static void told_machine(struct view_node *old, const struct view_node *node)
 	told.measured = load->measured;
 	told.has_advertised = load->has_advertised;
 	told.advertised = load->advertised;
+	told.has_sharers = load->has_sharers;
+	told.sharers = load->sharers;
 	told.has_zatti = load->has_zatti;
 	told.zatti = load->zatti;
 	told.accepts = load->accepts;

@@ -5,7 +5,7 @@
  *   { "version": 1, "time_ms", "home", "seed", "network_mb_per_s",
  *     "reference_mips", "rates", "params": { parameter: value },
  *     "nodes": [ { machine, "tasks": [], "measured": {}, "advertised": {},
- *                  "zatti": {}, "owner": {}, "age_ms", "charged": [] } ],
+ *                  "sharers": {}, "zatti": {}, "owner": {}, "age_ms", "charged": [] } ],
  *     "job": { } }
  *
  * Units are those of iocom/rules.h.  A missing field has a default:
@@ -13,8 +13,8 @@
  *   version 1, time_ms 0, home 0, seed 1, rates "computation", network_mb_per_s
  *   125, reference_mips the home node's cpu_mips, params the rules' defaults
  *   of these rates, name "n1", "n2" ... by position
- *   machine     ram_mb 640, buffer_mb ram_mb / 4 (wall: 0), cpu_mips 800,
- *               cores 1, disk_fixed_ms 8, disk_mb_per_s 40, request_kb 250,
+ *   machine     ram_mb 640, buffer_mb ram_mb / 4 (wall: 0), cpu_mips 800, burst_mips 0 (no
+ *               cap), cores 1, disk_fixed_ms 8, disk_mb_per_s 40, request_kb 250,
  *               request_sd_kb 50, network_mb_per_s the view's: FC's machine
  *   task, job   request_kb 250, reaccess 5 (wall: 0), requests null, tasks 1,
  *               com_ms a list of zeros, corrections {}, correction 1; every other
@@ -24,6 +24,7 @@
  *               service_ms the disk's own, service_ms2 its square, cpu_queue the
  *               CPU load, io_tasks those that the tasks show
  *   advertised  missing, wholly or in part: follows from the tasks
+ *   sharers     missing: follows from the tasks, else from the measured state.  In parts: an error
  *   zatti       missing: follows from the rest.  In parts: run_queue the CPU queue,
  *               cpu_idle_percent 100 (1 - run_queue / cores), blocks_per_s 1000
  *               L_IO, free_mb the memory that nobody requested

@@ -20,13 +20,13 @@
 
 #define MACHINE_FIELDS                                                                             \
 	NODE(FIELD_TEXT, name), NODE(FIELD_NUMBER, ram_mb), NODE(FIELD_NUMBER, buffer_mb),         \
-		NODE(FIELD_POSITIVE, cpu_mips), NODE(FIELD_NUMBER, cores),                         \
-		NODE(FIELD_NUMBER, disk_fixed_ms), NODE(FIELD_NUMBER, disk_mb_per_s),              \
-		NODE(FIELD_NUMBER, request_kb), NODE(FIELD_NUMBER, request_sd_kb),                 \
-		NODE(FIELD_NUMBER, network_mb_per_s)
+		NODE(FIELD_POSITIVE, cpu_mips), NODE(FIELD_NUMBER, burst_mips),                    \
+		NODE(FIELD_NUMBER, cores), NODE(FIELD_NUMBER, disk_fixed_ms),                      \
+		NODE(FIELD_NUMBER, disk_mb_per_s), NODE(FIELD_NUMBER, request_kb),                 \
+		NODE(FIELD_NUMBER, request_sd_kb), NODE(FIELD_NUMBER, network_mb_per_s)
 #define LOAD_FIELDS                                                                                \
 	NODE(FIELD_NUMBER, age_ms), KNOWN("tasks"), KNOWN("measured"), KNOWN("advertised"),        \
-		KNOWN("zatti"), KNOWN("owner"), KNOWN("charged")
+		KNOWN("sharers"), KNOWN("zatti"), KNOWN("owner"), KNOWN("charged")
 
 static const struct field machine_fields[] = {MACHINE_FIELDS};
 static const struct field load_fields[] = {LOAD_FIELDS};
@@ -53,6 +53,13 @@ static const struct field measured_fields[] = {
 static const struct field advertised_fields[] = {
 	IN(advertised, io_per_ms), IN(advertised, explicit_per_ms), IN(advertised, memory_mb),
 	IN(advertised, cpu),	   IN(advertised, com_ms),
+};
+
+static const struct field sharers_fields[] = {
+	IN(sharers, cpu),
+	IN(sharers, disk),
+	IN(sharers, cpu_left_ms),
+	IN(sharers, disk_left_ms),
 };
 
 static const struct field zatti_fields[] = {
@@ -147,6 +154,8 @@ static int check_machine(struct field_reader *r, const json_t *object, const str
 		return view_node_wrong(r, object, "name", "a name that is not empty");
 	if (n->cores < 1)
 		return view_node_wrong(r, object, "cores", "a number from 1");
+	if (n->burst_mips > 0 && n->burst_mips < n->cpu_mips)
+		return view_node_wrong(r, object, "burst_mips", "0, or a number from cpu_mips");
 	if (n->ram_mb > 0 && n->buffer_mb >= n->ram_mb)
 		return view_node_wrong(r, object, "buffer_mb", "less than ram_mb");
 	return 0;
@@ -303,6 +312,23 @@ static int complete_zatti(struct field_reader *r, const json_t *group, enum rule
 	return 0;
 }
 
+/* Nothing that is left follows from the rest, so each field must be there. */
+static int read_sharers(struct field_reader *r, const json_t *object, struct rules_node *n)
+{
+	const json_t *group = json_object_get(object, "sharers");
+	int rc = read_group(r, object, "sharers", TABLE(sharers_fields), n, &n->has_sharers);
+
+	for (size_t i = 0; i < FIELD_COUNT_OF(sharers_fields) && !rc && group; i++) {
+		const char *key = sharers_fields[i].name;
+
+		if (has(group, key))
+			continue;
+		field_enter(r, "sharers", 0);
+		rc = view_node_wrong(r, group, key, "a number that is not negative");
+	}
+	return rc;
+}
+
 static int read_loads(struct field_reader *r, const json_t *object, enum rules_rates rates,
 		      struct rules_node *n)
 {
@@ -317,6 +343,8 @@ static int read_loads(struct field_reader *r, const json_t *object, enum rules_r
 		rc = read_group(r, object, "measured", TABLE(measured_fields), n, &n->has_measured);
 	if (!rc && n->has_measured)
 		complete_measured(json_object_get(object, "measured"), n);
+	if (!rc)
+		rc = read_sharers(r, object, n);
 	if (!rc)
 		rc = read_group(r, object, "zatti", TABLE(zatti_fields), n, &n->has_zatti);
 	if (!rc && n->has_zatti && partial(zatti, TABLE(zatti_fields)))
@@ -442,6 +470,8 @@ int view_load_write(json_t *object, const struct view_node *node)
 		rc = write_group(object, "measured", TABLE(measured_fields), n);
 	if (!rc && n->has_advertised)
 		rc = write_group(object, "advertised", TABLE(advertised_fields), n);
+	if (!rc && n->has_sharers)
+		rc = write_group(object, "sharers", TABLE(sharers_fields), n);
 	if (!rc && n->has_zatti)
 		rc = write_group(object, "zatti", TABLE(zatti_fields), n);
 	if (!rc)
@@ -474,6 +504,7 @@ bool view_load_same(const struct view_node *a, const struct view_node *b)
 		return false;
 	if (!group_same(x->has_measured, y->has_measured, TABLE(measured_fields), x, y) ||
 	    !group_same(x->has_advertised, y->has_advertised, TABLE(advertised_fields), x, y) ||
+	    !group_same(x->has_sharers, y->has_sharers, TABLE(sharers_fields), x, y) ||
 	    !group_same(x->has_zatti, y->has_zatti, TABLE(zatti_fields), x, y))
 		return false;
 	for (size_t i = 0; i < x->ntasks; i++)

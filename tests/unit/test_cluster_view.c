@@ -298,6 +298,42 @@ static void test_node(void **state)
 	assert_true(n.advertised.explicit_per_ms == 0.01);
 	assert_true(n.cpu_mips == 1000 && n.buffer_mb == 0 && n.age_ms == 250);
 	assert_false(n.accepts);
+	assert_true(!n.has_sharers && n.burst_mips == 0); /* the fixture's vector knows neither */
+}
+
+static void test_work_that_is_left(void **state)
+{
+	struct iocom_vector v = make("a", 0.01, 0.02), self = v;
+	struct view_file file;
+	struct rules_node n;
+
+	(void)state;
+	v.cpu_speed = 0.3;
+	v.cpu_burst = 1;
+	v.cpu_sharers = 1.5;
+	v.disk_sharers = 0.25;
+	v.cpu_left_ms = 1e12;
+	v.disk_left_ms = 0.1 + 0.2;
+	view_node(&v, 0, &n);
+	assert_true(n.cpu_mips == 300 && n.burst_mips == 1000 && n.has_sharers);
+	assert_true(n.sharers.cpu == 1.5 && n.sharers.disk == 0.25);
+	assert_true(n.sharers.cpu_left_ms == 1e12 && n.sharers.disk_left_ms == 0.1 + 0.2);
+	v.cpu_burst = 0.3; /* there is no cap, and a node that does nothing is known, too */
+	v.cpu_sharers = v.disk_sharers = v.cpu_left_ms = v.disk_left_ms = 0;
+	view_node(&v, 0, &n);
+	assert_true(n.burst_mips == 0 && n.has_sharers && n.sharers.cpu == 0);
+	/* A decision sees it of the others and of home. */
+	snprintf(self.name, sizeof(self.name), "me");
+	self.cpu_burst = self.disk_left_ms = 7;
+	v.disk_left_ms = 8;
+	matrix_put(&matrix, &v, 0, 10 * S);
+	assert_int_equal(cluster_view_refresh(view, &self, 10 * S), 0);
+	assert_int_equal(cluster_view_file(view, 10 * S, &file), 0);
+	assert_true(file.nodes[0].node.has_sharers && file.nodes[1].node.has_sharers);
+	assert_true(file.nodes[0].node.sharers.disk_left_ms == 7);
+	assert_true(file.nodes[1].node.sharers.disk_left_ms == 8);
+	assert_true(file.nodes[0].node.burst_mips == 7000);
+	view_file_fini(&file);
 }
 
 /* --- any way to a state: the plans of a view built anew ----------------------------- */
@@ -327,6 +363,11 @@ static struct iocom_vector vector_random(struct history *h, const char *name, bo
 	v.run_queue = (int)draw(d, busy ? 30 : 9);
 	v.memory_mb = draw_chance(d, 0.7) ? 2000 : 500 + draw(d, 4000);
 	v.memory_requested_mb = (int)draw(d, 10) * (busy ? 250 : 150);
+	v.cpu_burst = draw_chance(d, 0.2) ? 0 : v.cpu_speed * (draw_chance(d, 0.7) ? 1 : 3);
+	v.cpu_sharers = (int)draw(d, 4) / 2.0;
+	v.disk_sharers = (int)draw(d, 4) / 2.0;
+	v.cpu_left_ms = 500 * v.cpu_sharers * (int)draw(d, 9);
+	v.disk_left_ms = 500 * v.disk_sharers * (int)draw(d, 9);
 	v.implicit_per_ms = draw_chance(d, 0.2) ? 0.02 : 0;
 	v.disks = draw_chance(d, 0.9);
 	v.disk_mb_per_s = draw_chance(d, 0.6) ? 40 : 20 + draw(d, 200);
@@ -558,6 +599,7 @@ int main(void)
 		BY_HAND(test_ages_are_those_of_now),
 		BY_HAND(test_a_view_may_come_late),
 		cmocka_unit_test(test_node),
+		cmocka_unit_test_setup_teardown(test_work_that_is_left, setup, teardown),
 		cmocka_unit_test(test_plans_are_those_of_a_view_built_anew),
 	};
 

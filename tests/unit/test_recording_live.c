@@ -61,6 +61,7 @@ static void live_view(struct draws *d, uint32_t home, uint32_t n, struct view_fi
 		snprintf(node.name, sizeof(node.name), "%c", 'a' + (int)k);
 		node.has_advertised = true;
 		node.has_measured = true;
+		share_randomly(&node, 1, draw_bits(d));
 		assert_int_equal(view_file_add(v, &node), 0);
 	}
 	v->job = job_random(d);
@@ -255,6 +256,55 @@ static int try_numbers(struct recorder *r, double time_ms, const struct view_fil
 	return 0;
 }
 
+struct last_line {
+	bool loses_vectors;
+	char text[4096];
+};
+
+static int write_last(void *arg, const char *line, size_t n)
+{
+	struct last_line *l = arg;
+
+	assert_true(n < sizeof(l->text));
+	memcpy(l->text, line, n);
+	l->text[n] = 0;
+	return l->loses_vectors && strstr(l->text, "\"vector\"") ? -ENOBUFS : 0;
+}
+
+/* What is left is written again, although the line of the machine, with a cap now, was not lost. */
+static void test_lost_work_left(void **state)
+{
+	struct recording_header h = header_of("a", 0);
+	struct last_line last = {.loses_vectors = false};
+	struct view_file v;
+	struct rules_node node = node_fc("a");
+	struct rules_node *at;
+	struct recorder *r;
+	char wanted[40];
+
+	(void)state;
+	view_file_init(&v, RULES_RATES_WALL);
+	assert_int_equal(view_file_add(&v, &node), 0);
+	at = &v.nodes[0].node;
+	assert_int_equal(recorder_open_to(write_last, &last, &h, &r, NULL), 0);
+	assert_int_equal(recorder_node(r, 0, 0, &v.nodes[0], NULL), 0);
+	for (double left_ms = 0; left_ms < 3000; left_ms += 1000) {
+		at->burst_mips += at->cpu_mips;
+		at->has_sharers = true;
+		at->sharers.cpu_left_ms = left_ms;
+		last.loses_vectors = true;
+		assert_int_equal(recorder_node(r, 0, 0, &v.nodes[0], NULL), -ENOBUFS);
+		last.loses_vectors = false;
+		last.text[0] = 0;
+		assert_int_equal(recorder_node(r, 0, 0, &v.nodes[0], NULL), 0);
+		assert_non_null(strstr(last.text, "\"vector\""));
+		snprintf(wanted, sizeof(wanted), "\"cpu_left_ms\":%.1f", left_ms);
+		assert_non_null(strstr(last.text, wanted));
+	}
+	assert_int_equal(recorder_close(r, NULL), 0);
+	view_file_fini(&v);
+}
+
 static void test_lost_lines(void **state)
 {
 	struct recording_header h = header_of("a", 0);
@@ -276,7 +326,8 @@ static void test_lost_lines(void **state)
 			if (!try_numbers(r, step, &v, numbers)) {
 				for (uint32_t i = 0; i < nodes; i++)
 					recorder_node(r, step, numbers[i], &v.nodes[i], NULL);
-				kept += record(r, step, &v, numbers, "iocm-re") == 0;
+				kept += record(r, step, &v, numbers,
+					       step % 2 ? "iocm-re" : "least-delay") == 0;
 			}
 			view_file_fini(&v);
 		}
@@ -488,10 +539,10 @@ static void test_jobs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),	      cmocka_unit_test(test_order_errors),
-		cmocka_unit_test(test_lost_lines),    cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_merge_refused), cmocka_unit_test(test_times),
-		cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_order),	   cmocka_unit_test(test_order_errors),
+		cmocka_unit_test(test_lost_lines), cmocka_unit_test(test_lost_work_left),
+		cmocka_unit_test(test_merge),	   cmocka_unit_test(test_merge_refused),
+		cmocka_unit_test(test_times),	   cmocka_unit_test(test_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

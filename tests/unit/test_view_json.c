@@ -49,6 +49,9 @@ static void test_example(void **state)
 	assert_true(n->has_advertised && n->advertised.io_per_ms == 0.4 &&
 		    n->advertised.explicit_per_ms == 0.4 && n->advertised.memory_mb == 120 &&
 		    n->advertised.cpu == 3 && n->advertised.com_ms == 0);
+	assert_true(n->burst_mips == 1600 && n->has_sharers && n->sharers.cpu == 1.5 &&
+		    n->sharers.disk == 0.5 && n->sharers.cpu_left_ms == 3000 &&
+		    n->sharers.disk_left_ms == 700);
 	assert_true(n->has_zatti && n->zatti.cpu_idle_percent == 0 && n->zatti.run_queue == 3 &&
 		    n->zatti.blocks_per_s == 12 && n->zatti.free_mb == 200);
 	assert_true(n->accepts && n->age_ms == 300);
@@ -77,6 +80,7 @@ static void test_defaults(void **state)
 	assert_true(n->disk_fixed_ms == 8 && n->disk_mb_per_s == 40 && n->request_kb == 250);
 	assert_true(n->request_sd_kb == 50 && n->network_mb_per_s == 0);
 	assert_true(n->ntasks == 0 && !n->has_measured && !n->has_advertised && !n->has_zatti);
+	assert_true(!n->has_sharers && n->burst_mips == 0);
 	assert_true(n->accepts && n->age_ms == 0);
 	n = &v.nodes[1].node;
 	assert_true(n->buffer_mb == 25 && n->ntasks == 1);
@@ -345,6 +349,10 @@ static const struct {
 	{VIEW("{\"ram_mb\": 100, \"buffer_mb\": 100}"),
 	 "nodes[0].buffer_mb: expected less than ram_mb, found 100"},
 	{VIEW("{\"cpu_mips\": 0}"), "nodes[0].cpu_mips: expected a number above 0, found 0"},
+	{VIEW("{\"burst_mips\": 799}"),
+	 "t.json:1:27: nodes[0].burst_mips: expected 0, or a number from cpu_mips, found 799"},
+	{VIEW("{\"burst_mips\": -1}"),
+	 "nodes[0].burst_mips: expected a number that is not negative, found -1"},
 	{VIEW("{\"cores\": 0.5}"), "nodes[0].cores: expected a number from 1, found 0.5"},
 	{VIEW("{\"mips\": 0}"), "nodes[0].mips: unknown field; expected one of name, ram_mb"},
 	{VIEW("{\"tasks\": {}}"), "nodes[0].tasks: expected a list of tasks, found an object"},
@@ -357,6 +365,14 @@ static const struct {
 	{VIEW("{\"measured\": {\"queue\": 1}}"), "nodes[0].measured.queue: unknown field"},
 	{VIEW("{\"measured\": null}"), "nodes[0].measured: expected an object, found null"},
 	{VIEW("{\"advertised\": {\"cpu\": -1}}"), "nodes[0].advertised.cpu: expected a number"},
+	{VIEW("{\"sharers\": []}"), "nodes[0].sharers: expected an object, found a list"},
+	{VIEW("{\"sharers\": {}}"),
+	 "nodes[0].sharers.cpu: expected a number that is not negative, found nothing"},
+	{VIEW("{\"sharers\": {\"cpu\": 1, \"disk\": 0, \"cpu_left_ms\": 9}}"),
+	 "nodes[0].sharers.disk_left_ms: expected a number that is not negative, found nothing"},
+	{VIEW("{\"sharers\": {\"cpu\": 1, \"disk\": -2, \"cpu_left_ms\": 9, \"disk_left_ms\": 0}}"),
+	 "nodes[0].sharers.disk: expected a number that is not negative, found -2"},
+	{VIEW("{\"sharers\": {\"cpu_ms\": 1}}"), "nodes[0].sharers.cpu_ms: unknown field"},
 	{VIEW("{\"zatti\": {\"cpu_idle_percent\": 101}}"),
 	 "nodes[0].zatti.cpu_idle_percent: expected a number from 0 to 100, found 101"},
 	{VIEW("{\"owner\": {\"accepts\": \"yes\"}}"),
@@ -471,9 +487,9 @@ static void upper(const char *name, char *out)
 static void test_policies(void **state)
 {
 	static const char *const names[] = {
-		"nlb",	   "cpu-re",	   "mem-re",	 "cm",	   "io",	"io-re",
-		"iocm-re", "iocm-re-hom",  "iocm-pm",	 "wal",	   "wal-fc",	"com",
-		"bs",	   "zatti-binary", "zatti-real", "random", "threshold", "shortest",
+		"nlb",	   "cpu-re",	   "mem-re",	 "cm",	   "io",	  "io-re",
+		"iocm-re", "iocm-re-hom",  "iocm-pm",	 "wal",	   "wal-fc",	  "com",
+		"bs",	   "zatti-binary", "zatti-real", "random", "threshold",	  "shortest",
 		"cpu-pm",  "mem-pm",	   "io-pm",	 "wal-pm", "least-delay",
 	};
 	struct iocom_err err = {0};

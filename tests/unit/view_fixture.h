@@ -35,11 +35,13 @@ static inline struct rules_node view_node_random(struct draws *d, uint32_t i,
 	n.tasks = tasks;
 	n.has_advertised = draw_chance(d, 0.4);
 	n.has_measured = draw_chance(d, 0.4);
+	n.has_sharers = draw_chance(d, 0.4);
 	n.has_zatti = draw_chance(d, 0.4);
 	n.zatti.cpu_idle_percent = draw(d, 100);
 	n.zatti.run_queue = draw(d, 8);
 	n.zatti.blocks_per_s = draw(d, 40);
 	n.zatti.free_mb = draw(d, 900);
+	n.burst_mips = draw_chance(d, 0.5) ? 0 : n.cpu_mips * (1 + draw(d, 3));
 	n.buffer_mb = draw_chance(d, 0.5) ? 0 : draw(d, n.ram_mb / 2);
 	n.age_ms = draw(d, 3000);
 	/* A group that is absent is not written, so it has no value. */
@@ -47,6 +49,9 @@ static inline struct rules_node view_node_random(struct draws *d, uint32_t i,
 		memset(&n.advertised, 0, sizeof(n.advertised));
 	if (!n.has_measured)
 		memset(&n.measured, 0, sizeof(n.measured));
+	if (n.has_sharers)
+		n.sharers =
+			(struct rules_sharers){draw(d, 9), draw(d, 9), draw(d, 1e5), draw(d, 1e5)};
 	if (!n.has_zatti)
 		memset(&n.zatti, 0, sizeof(n.zatti));
 	return n;
