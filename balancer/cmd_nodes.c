@@ -11,7 +11,7 @@
 #include "balancer/listing.h"
 #include "user/pack.h"
 
-#define WIDE 125 /* a terminal of this many columns shows all */
+#define WIDE 137 /* a terminal of this many columns shows all */
 
 static const char help[] =
 	"usage: iocom nodes [--json] [--watch[=SECONDS]] [--run-dir DIR]\n"
@@ -28,7 +28,10 @@ static const char help[] =
 	"            what it announced (--io-rate, or earlier runs of its class), until it ends\n"
 	"  IMPLICIT  the same for page faults, only measured\n"
 	"  DISK      utilisation; E(s) mean service time of a request; CAPACITY throughput\n"
-	"  SENT RECV TCP that leaves or enters the node (on a terminal of 125 columns or more)\n"
+	"  LEFT      seconds of computing / at the disk that its tasks have left: jobs what their "
+	"class\n"
+	"            needs less what they did (LEFT, SENT, RECV: on 137 columns or more)\n"
+	"  SENT RECV TCP that leaves or enters the node\n"
 	"  JOBS      of iocom that run there; OWNER open: the node takes jobs of other nodes\n\n"
 	"  --json           the whole vectors, one document\n"
 	"  --watch[=S]      repeat every S seconds [1], also after a restart of the agent\n"
@@ -79,6 +82,8 @@ static void cmd_nodes_row(struct listing *l, const json_t *n, bool wide)
 	listing_cell(l, "%.1f", 1000 * listing_number(n, "implicit_per_ms"));
 	disk_cells(l, n);
 	if (wide) {
+		listing_cell(l, "%.1f/%.1f", listing_number(n, "cpu_left_ms") / 1e3,
+			     listing_number(n, "disk_left_ms") / 1e3);
 		listing_cell(l, "%.2f", listing_number(n, "sent_mb_per_s"));
 		listing_cell(l, "%.2f", listing_number(n, "received_mb_per_s"));
 	}
@@ -89,10 +94,11 @@ static void cmd_nodes_row(struct listing *l, const json_t *n, bool wide)
 static int cmd_nodes_print_table(const json_t *answer)
 {
 	static const struct listing_column all[] = {
-		{"NODE", false},  {"AGE", true},	{"RUNQ", true},	      {"CORES", true},
-		{"MEM MB", true}, {"EXPLICIT/s", true}, {"IMPLICIT/s", true}, {"DISK", true},
-		{"E(s)", true},	  {"CAPACITY", true},	{"SENT MB/s", true},  {"RECV MB/s", true},
-		{"JOBS", true},	  {"OWNER", false},
+		{"NODE", false},      {"AGE", true},	{"RUNQ", true},
+		{"CORES", true},      {"MEM MB", true}, {"EXPLICIT/s", true},
+		{"IMPLICIT/s", true}, {"DISK", true},	{"E(s)", true},
+		{"CAPACITY", true},   {"LEFT s", true}, {"SENT MB/s", true},
+		{"RECV MB/s", true},  {"JOBS", true},	{"OWNER", false},
 	};
 	static const struct listing_column narrow[] = {
 		{"NODE", false},  {"AGE", true},      {"RUNQ", true},	{"CORES", true},

@@ -265,6 +265,11 @@ static char *page_of(struct metrics_jobs *jobs, const struct iocom_load *total)
 	assert_non_null(page);
 	strcpy(page->vector.name, "n1");
 	page->vector.memory_mb = 1000;
+	page->vector.cpu_burst = 1.5;
+	page->vector.cpu_sharers = 2.5;
+	page->vector.disk_sharers = 0.75;
+	page->vector.cpu_left_ms = 1250;
+	page->vector.disk_left_ms = 500;
 	page->vector.bits = IOCOM_BIT_CPU;
 	page->counters.jobs_started = 3;
 	page->counters.ticks = 17;
@@ -308,6 +313,11 @@ static void test_page(void **state)
 	IS("iocom_node_memory_bytes{node=\"n1\"}", 1e9);
 	IS("iocom_node_available_cpu{node=\"n1\"}", 1);
 	IS("iocom_node_available_io{node=\"n1\"}", 0);
+	IS("iocom_node_cpu_burst_ratio{node=\"n1\"}", 1.5);
+	IS("iocom_node_cpu_sharers{node=\"n1\"}", 2.5);
+	IS("iocom_node_disk_sharers{node=\"n1\"}", 0.75);
+	IS("iocom_node_cpu_left_seconds{node=\"n1\"}", 1.25);
+	IS("iocom_node_disk_left_seconds{node=\"n1\"}", 0.5);
 	IS("iocom_node_load_average{node=\"n1\",minutes=\"5\"}", 0.5);
 	IS("iocom_reading_time_seconds{node=\"n1\"}", 1700000000.5);
 	IS("iocom_node_cpu_seconds_total{node=\"n1\"}", 1e-9);
