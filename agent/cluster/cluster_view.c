@@ -325,6 +325,7 @@ static int cluster_view_begin(struct cluster_view *v)
 	v->nodes[HOME] = (struct cluster_node){0};
 	view_params(&v->params);
 	rules_view_rates(v->rules, v->params.rates);
+	rules_view_reference(v->rules, v->params.reference_mips);
 	memcpy(unknown.name, v->matrix->self, sizeof(unknown.name));
 	/* No index is built until a decision needs one. */
 	rc = rules_view_keep(v->rules, RULES_NLB, &v->params);
