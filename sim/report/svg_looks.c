@@ -14,13 +14,13 @@ static const char *const colours[SVG_COLOURS] = {"#000000", "#E69F00", "#56B4E9"
 						 "#0072B2", "#D55E00", "#CC79A7", "#8A7500"};
 
 static const struct look looks[] = {
-	{"nlb", 0, 4, 3},	 {"cpu-re", 1, 6, 1},	   {"cm", 1, 8, 1},
-	{"mem-re", 2, 8, 1},	 {"io", 3, 12, 1},	   {"io-re", 3, 12, 1},
-	{"iocm-re", 4, 7, 1},	 {"iocm-re-hom", 4, 7, 1}, {"iocm-pm", 5, 5, 1},
-	{"wal", 4, 7, 1},	 {"wal-fc", 5, 5, 1},	   {"com", 5, 5, 1},
-	{"bs", 6, 10, 2},	 {"cpu-pm", 6, 9, 1},	   {"mem-pm", 7, 9, 2},
-	{"io-pm", 7, 11, 1},	 {"wal-pm", 6, 11, 2},	   {"random", 0, 6, 4},
-	{"threshold", 2, 4, 2},	 {"shortest", 3, 8, 2},	   {"zatti-binary", 6, 7, 1},
+	{"nlb", 0, 4, 3},	 {"cpu-re", 1, 6, 1},	    {"cm", 1, 8, 1},
+	{"mem-re", 2, 8, 1},	 {"io", 3, 12, 1},	    {"io-re", 3, 12, 1},
+	{"iocm-re", 4, 7, 1},	 {"iocm-re-hom", 4, 7, 1},  {"iocm-pm", 5, 5, 1},
+	{"wal", 4, 7, 1},	 {"wal-fc", 5, 5, 1},	    {"com", 5, 5, 1},
+	{"bs", 6, 10, 2},	 {"cpu-pm", 6, 9, 1},	    {"mem-pm", 7, 9, 2},
+	{"io-pm", 7, 11, 1},	 {"wal-pm", 6, 11, 2},	    {"random", 0, 6, 4},
+	{"threshold", 2, 4, 2},	 {"shortest", 3, 8, 2},	    {"zatti-binary", 6, 7, 1},
 	{"zatti-real", 7, 5, 1}, {"least-delay", 5, 13, 1},
 };
 
