@@ -64,6 +64,29 @@ static int find_all(const char *name, const struct placement_request *ask, struc
 
 /* --- the best K ------------------------------------------------------------------- */
 
+/* Tasks, with one more, for the speed of the node's processors. */
+static double multi_nodes_crowded(const struct rules_node *n)
+{
+	double tasks = n->has_measured ? n->measured.cpu_queue : n->advertised.cpu;
+
+	return (tasks + 1) / (n->cores * n->cpu_mips);
+}
+
+/*
+ * Removes node INDEX.  If it was home, the least crowded of the others stands in for it: a policy
+ * that finds home good enough looks no further.
+ */
+static void multi_nodes_remove(struct view_file *view, uint32_t index)
+{
+	bool was_home = index == view->home;
+
+	view_file_remove(view, index);
+	for (uint32_t i = 0; was_home && i < view->nnodes; i++)
+		if (multi_nodes_crowded(&view->nodes[i].node) <
+		    multi_nodes_crowded(&view->nodes[view->home].node))
+			view->home = i;
+}
+
 /*
  * Adds the policy's choice to OUT and removes it from the view, so that the next call finds
  * another.
@@ -83,7 +106,7 @@ static int take_next(struct view_file *view, const struct view_policy *policy, s
 		return iocom_err_set(err, -EPROTO, "the policy chose a node that does not exist");
 	if (nodelist_add(out, view->nodes[index].node.name))
 		return no_memory(err);
-	view_file_remove(view, index);
+	multi_nodes_remove(view, index);
 	return 0;
 }
 
@@ -96,7 +119,7 @@ static int take_best(struct view_file *view, const char *policy_name, unsigned l
 	/* Policies fall back on home: remove closed nodes, home too, so that none gets chosen. */
 	for (uint32_t i = view->nnodes; i-- > 0;)
 		if (!view->nodes[i].node.accepts)
-			view_file_remove(view, i);
+			multi_nodes_remove(view, i);
 	if (!rc && count > view->nnodes)
 		return iocom_err_set(
 			err, -ENOENT,
