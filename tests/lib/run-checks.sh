@@ -39,7 +39,7 @@ declare -A command_of part_of
 postponed=()
 
 # minutes that each test of a part may take
-declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [shim]=4 [attack]=3 [liveness]=8 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=12 [mix]=13 [effect]=6 [mpi]=4 [vm]=15 [tsan]=6)
+declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [shim]=4 [attack]=3 [liveness]=8 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=18 [mix]=13 [effect]=6 [mpi]=4 [vm]=15 [tsan]=6)
 
 # Prints the failed results of a TAP log on one line, each with what the test said of it: cmocka
 # prints fail_msg's text before the result, and where it failed behind it.
@@ -216,7 +216,11 @@ part_attack() {
 	run_scripts liveness "$alone"
 }
 part_liveness() { run_scripts liveness tests/attack/test_liveness.sh; }
-part_bpf() { run_binaries bpf bpf; run_scripts bpf tests/bpf/test_*.sh; }
+# The scripts run iocomd, which other parts run with the sanitizers, too.
+part_bpf() {
+	run_binaries bpf bpf
+	[ -n "${IOCOM_SANITIZED:-}" ] || run_scripts bpf tests/bpf/test_*.sh
+}
 # Two machines at once: each mostly runs one program that waits.
 part_vm() {
 	local suite began_all=$SECONDS
