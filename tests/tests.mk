@@ -85,10 +85,11 @@ check-model: ## every citation of the model (MODEL 3.1, O-8, E-4) has an entry i
 attack: tests ## attack running agents: was it refused and logged, and does the agent stay alive (root, minutes)
 	@bash tests/lib/run-checks.sh $(BUILD) attack
 
+ASAN_PARTS ?= unit sim shim bpf run
 .PHONY: asan
 asan: ## build with ASan and UBSan into build/asan; run unit, sim, shim, monitor, end-to-end tests
 	@$(MAKE) --no-print-directory -j$$(nproc) BUILD=build/asan SANITIZE=address,undefined tests
-	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan unit sim shim bpf run
+	@IOCOM_SANITIZED=1 bash tests/lib/run-checks.sh build/asan $(ASAN_PARTS)
 
 ROUNDS ?= 50
 SEED   ?= 1

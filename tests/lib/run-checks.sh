@@ -207,7 +207,7 @@ unit_tests() { run_scripts unit tests/unit/test_*.sh; run_binaries unit unit; }
 part_unit() { widely unit_tests; }
 sim_tests() { run_binaries sim sim; run_scripts sim tests/sim/test_*.sh; }
 part_sim() { widely sim_tests; }
-part_fuzz() { run fuzz fuzz bash tests/fuzz/run.sh build/fuzz 5,20; }
+part_fuzz() { run fuzz fuzz bash tests/fuzz/run.sh build/fuzz 3,8; }
 part_shim() { widely run_binaries shim shim; }
 # The floods of test_liveness.sh would keep any test beside it waiting.
 part_attack() {
@@ -270,7 +270,10 @@ part_effect() {
 	run_scripts effect tests/effect/test_*.sh
 }
 part_tsan() { run_scripts tsan tests/tsan/test_*.sh; }
-part_asan() { run_command asan asan-ubsan make --no-print-directory asan; }
+# Without the monitor, which takes as long as two other parts: `make asan` has it.
+part_asan() {
+	run_command asan asan-ubsan make --no-print-directory asan ASAN_PARTS="unit sim shim run"
+}
 
 for part in "${parts[@]}"; do
 	echo "== $part (budget ${minutes[$part]} min a test)"

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Boots one kernel and prints the outcome as TAP: `guest.sh BUILD SUITE [PART-OF-A-NAME]`. It
 # needs no help by the hardware (qemu translates), no root and no network. A machine that hangs is
-# killed after IOCOM_VM_SECONDS (default 800) and counts as failed.
+# killed after IOCOM_VM_SECONDS (default 1200) and counts as failed.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=$1 suite=$2 only=${3:-}
 dir=build/vm/$suite
-seconds=${IOCOM_VM_SECONDS:-800}
+seconds=${IOCOM_VM_SECONDS:-1200}
 # shellcheck source=tests/vm/suites.sh
 . tests/vm/suites.sh
 
