@@ -144,9 +144,10 @@ static double cell_disk_ms(const struct rules_cell *c, double requests, double r
 }
 
 /* Loads from the tasks' requirements; hit rate and page faults apply to the papers' rates only. */
-static void tasks_init(struct rules_cell *c, const struct rules_node *n, enum rules_rates rates)
+static void tasks_init(struct rules_cell *c, const struct rules_node *n,
+		       const struct rules_reading *reading)
 {
-	bool model = rates == RULES_RATES_COMPUTATION;
+	bool model = reading->rates == RULES_RATES_COMPUTATION;
 
 	for (size_t i = 0; i < n->ntasks; i++) {
 		c->memory += n->tasks[i].memory_mb;
@@ -166,6 +167,8 @@ static void tasks_init(struct rules_cell *c, const struct rules_node *n, enum ru
 		c->disk_ms += cell_disk_ms(c, t->cpu_ms * own, t->request_kb);
 		c->implicit_io += page;
 		c->io_tasks += own + page > 0;
+		if (!n->has_sharers)
+			rules_cell_share_task(c, t, 1 - hit, reading->reference_mips);
 	}
 	c->io = c->implicit_io + c->explicit_io;
 	c->cpu = (double)n->ntasks;
@@ -215,7 +218,7 @@ int rules_cell_init(struct rules_cell *c, const struct rules_node *n,
 		return ret;
 	memset(c, 0, sizeof(*c));
 	machine_init(c, n);
-	tasks_init(c, n, reading->rates);
+	tasks_init(c, n, reading);
 	if (n->has_advertised)
 		advertised_init(c, n);
 	c->queue = c->cpu;
@@ -226,7 +229,10 @@ int rules_cell_init(struct rules_cell *c, const struct rules_node *n,
 	/* A busy disk has users: if nobody counted them, assume all tasks. */
 	if (c->io_tasks == 0 && (c->io > 0 || c->arrivals > 0))
 		c->io_tasks = c->cpu > 1 ? c->cpu : 1;
-	rules_cell_sharers(c, n, reading);
+	if (n->has_sharers)
+		c->sharers = n->sharers;
+	else if (n->ntasks == 0)
+		rules_cell_share_measured(c);
 	/* Sums of huge inputs may still have overflowed. */
 	return SANE(c->io, c->memory, c->kb_per_ms, c->com, c->cpu_ms, c->disk_ms, c->performance,
 		    c->service, c->service2)
@@ -324,22 +330,14 @@ void rules_cell_charge(struct rules_cell *c, const struct rules_request *r,
 		charge_disk(c, io);
 }
 
-/* As in tasks_init, a tiny rest is rounding, not load. */
-static void subtract(double *sum, double part)
-{
-	double rest = *sum - part;
-
-	*sum = rest > 1e-9 * part ? rest : 0;
-}
-
 static void discharge_disk(struct rules_cell *c, double io)
 {
 	double service = c->seen_service > 0 ? c->seen_service : c->service;
 	double over = cell_least(io, c->over);
 
-	subtract(&c->over, over);
-	subtract(&c->arrivals, io - over);
-	subtract(&c->utilisation, (io - over) * service);
+	rules_subtract(&c->over, over);
+	rules_subtract(&c->arrivals, io - over);
+	rules_subtract(&c->utilisation, (io - over) * service);
 }
 
 void rules_cell_discharge(struct rules_cell *c, const struct rules_request *r,
@@ -349,24 +347,25 @@ void rules_cell_discharge(struct rules_cell *c, const struct rules_request *r,
 	struct rules_added added;
 	double io;
 
-	subtract(&c->memory, r->memory_mb);
-	subtract(&c->kb_per_ms, r->io_per_ms * r->request_kb);
-	subtract(&c->cpu_ms, r->cpu_ms);
+	rules_subtract(&c->memory, r->memory_mb);
+	rules_subtract(&c->kb_per_ms, r->io_per_ms * r->request_kb);
+	rules_subtract(&c->cpu_ms, r->cpu_ms);
 	if (r->tasks == 1 && r->com_ms != NULL)
-		subtract(&c->com, r->com_ms[0]);
+		rules_subtract(&c->com, r->com_ms[0]);
 	/* Subtract what its charge added, as if it joined the remaining tasks. */
 	added = rules_cell_added(c, r, reading->rates);
 	cell_alone(c, r, &added, reading, &left);
 	rules_cell_unshare(c, &left);
-	subtract(&c->disk_ms, cell_disk_ms(c, misses(r, &added, reading->rates), r->request_kb));
+	rules_subtract(&c->disk_ms,
+		       cell_disk_ms(c, misses(r, &added, reading->rates), r->request_kb));
 	io = added.explicit_io + added.implicit_io;
-	subtract(&c->explicit_io, added.explicit_io);
-	subtract(&c->implicit_io, added.implicit_io);
-	subtract(&c->io, io);
-	subtract(&c->cpu, 1);
-	subtract(&c->queue, 1);
+	rules_subtract(&c->explicit_io, added.explicit_io);
+	rules_subtract(&c->implicit_io, added.implicit_io);
+	rules_subtract(&c->io, io);
+	rules_subtract(&c->cpu, 1);
+	rules_subtract(&c->queue, 1);
 	if (io > 0)
-		subtract(&c->io_tasks, 1);
+		rules_subtract(&c->io_tasks, 1);
 	if (c->measured)
 		discharge_disk(c, io);
 }

@@ -76,6 +76,14 @@ static inline uint64_t rules_mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
+/* Takes PART out of *SUM; a tiny rest is rounding, not load. */
+static inline void rules_subtract(double *sum, double part)
+{
+	double rest = *sum - part;
+
+	*sum = rest > 1e-9 * part ? rest : 0;
+}
+
 /* --- exact sums -------------------------------------------------------------- */
 
 /*
@@ -453,9 +461,14 @@ struct rules_alone {
 /* Adds a task with this left to C's sharers; subtract takes it out again. */
 void rules_cell_share(struct rules_cell *c, const struct rules_alone *left);
 void rules_cell_unshare(struct rules_cell *c, const struct rules_alone *left);
-/* The sharers of a node that told none, from its tasks or from what was measured. */
-void rules_cell_sharers(struct rules_cell *c, const struct rules_node *node,
-			const struct rules_reading *reading);
+/*
+ * Adds what a running task has left: it consumed age_ms of its computation, and so much of its
+ * requests, of which the part MISSES reaches the disk.
+ */
+void rules_cell_share_task(struct rules_cell *c, const struct rules_task *task, double misses,
+			   double reference_mips);
+/* Sets the sharers of a node that tells neither them nor tasks, from what was measured. */
+void rules_cell_share_measured(struct rules_cell *c);
 /* The whole work of a request there, all of its requests at the disk. */
 void rules_cell_alone(const struct rules_cell *c, const struct rules_request *request,
 		      double requests, double reference_mips, struct rules_alone *out);

@@ -42,42 +42,27 @@ void rules_cell_share(struct rules_cell *c, const struct rules_alone *left)
 	rules_sharers_add(&c->sharers, left->cpu, left->burst, left->disk);
 }
 
-static void sharing_subtract(double *sum, double part)
-{
-	double rest = *sum - part;
-
-	*sum = rest > 1e-9 * part ? rest : 0; /* a tiny rest is rounding */
-}
-
 void rules_cell_unshare(struct rules_cell *c, const struct rules_alone *left)
 {
 	struct rules_sharers one = {0};
 
 	rules_sharers_add(&one, left->cpu, left->burst, left->disk);
-	sharing_subtract(&c->sharers.cpu, one.cpu);
-	sharing_subtract(&c->sharers.disk, one.disk);
-	sharing_subtract(&c->sharers.cpu_left_ms, one.cpu_left_ms);
-	sharing_subtract(&c->sharers.disk_left_ms, one.disk_left_ms);
+	rules_subtract(&c->sharers.cpu, one.cpu);
+	rules_subtract(&c->sharers.disk, one.disk);
+	rules_subtract(&c->sharers.cpu_left_ms, one.cpu_left_ms);
+	rules_subtract(&c->sharers.disk_left_ms, one.disk_left_ms);
 }
 
-/* What is left of a task that consumed age_ms of its computation: so much of its requests, too. */
-static void task_share(struct rules_cell *c, const struct rules_task *t,
-		       const struct rules_reading *reading)
+void rules_cell_share_task(struct rules_cell *c, const struct rules_task *t, double misses,
+			   double reference_mips)
 {
 	const struct rules_request left = {
 		.cpu_ms = t->cpu_ms > t->age_ms ? t->cpu_ms - t->age_ms : 0,
-		.io_per_ms = t->io_per_ms,
 		.request_kb = t->request_kb,
-		.reaccess = t->reaccess,
 	};
-	double hit = reading->rates == RULES_RATES_COMPUTATION
-			     ? rules_hit_rate(t->reaccess, c->buffer_kb, t->io_per_ms,
-					      t->request_kb, t->cpu_ms, c->kb_per_ms)
-			     : 0;
 	struct rules_alone alone;
 
-	rules_cell_alone(c, &left, left.cpu_ms * t->io_per_ms * (1 - hit), reading->reference_mips,
-			 &alone);
+	rules_cell_alone(c, &left, left.cpu_ms * t->io_per_ms * misses, reference_mips, &alone);
 	rules_cell_share(c, &alone);
 }
 
@@ -85,7 +70,7 @@ static void task_share(struct rules_cell *c, const struct rules_task *t,
  * Of a node that tells only how busy it is: as many as are runnable, and at the disk as many as a
  * queue of this utilisation holds, at most those that use it.  How long they stay is not known.
  */
-static void measured_sharers(struct rules_cell *c)
+void rules_cell_share_measured(struct rules_cell *c)
 {
 	double rho = c->measured ? c->utilisation : sharing_lesser(c->io * c->service, 1);
 	double waiting = rho < 1 ? rho / (1 - rho) : INFINITY;
@@ -96,21 +81,9 @@ static void measured_sharers(struct rules_cell *c)
 	c->sharers.disk_left_ms = c->sharers.disk > 0 ? INFINITY : 0;
 }
 
-void rules_cell_sharers(struct rules_cell *c, const struct rules_node *n,
-			const struct rules_reading *reading)
-{
-	if (n->has_sharers)
-		c->sharers = n->sharers;
-	else if (n->ntasks == 0)
-		measured_sharers(c);
-	else
-		for (size_t i = 0; i < n->ntasks; i++)
-			task_share(c, &n->tasks[i], reading);
-}
-
 /* --- a job among them --------------------------------------------------------------- */
 
-/* The job's work at C; of unknown needs half of delay_prior_ms each (3.17). */
+/* The job's work at C; if its needs are unknown, delay_prior_ms of both (3.17). */
 static void sharing_job(const struct rules_decision *d, const struct rules_cell *c,
 			struct rules_alone *out)
 {
