@@ -19,8 +19,9 @@ LAYOUTS = {
 }
 # The share of what the cluster could carry.
 RATES = {"low": 0.25, "middle": 0.45, "high": 0.65}
-# A pass is void if others take more of the machine than this.
-FOREIGN_MAX = 0.05
+# A pass is void if others take more of the machine than this.  On a virtual machine that does
+# nothing else, stolen time and its own services take 3 to 6 %.
+FOREIGN_MAX = 0.1
 # 70 % of all jobs are submitted at two nodes.
 BUSY, BUSY_SHARE = (0, 2), 0.7
 
