@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "balancer/commands.h"
+#include "balancer/job_class.h"
 #include "balancer/run/rsh.h"
 #include "balancer/run/run.h"
 
@@ -33,18 +34,6 @@ static char *cmd_rsh_join(char *const *words)
 	if (out)
 		*at = 0;
 	return out;
-}
-
-/* Finds the job's class, named after its program: "/usr/bin/rsync --server" gives "rsync". */
-static void find_class(const char *command, char out[64])
-{
-	size_t n = strcspn(command, " \t\n;|&<>()"), base = n;
-
-	while (base && command[base - 1] != '/')
-		base--;
-	snprintf(out, 64, "%.*s", n - base < 63 ? (int)(n - base) : 63, command + base);
-	if (!*out)
-		strcpy(out, "rsh");
 }
 
 /* Makes the environment that sshd would set, plus language, terminal type and MORE. */
@@ -85,7 +74,9 @@ static int cmd_rsh_start(void *arg, int report_fd)
 	bool failed = true;
 	int argc = 0, rc;
 
-	find_class(*rsh->words ? s->command : s->shell, class_name);
+	job_class_text(*rsh->words ? s->command : s->shell, class_name, sizeof(class_name));
+	if (!*class_name)
+		strcpy(class_name, "rsh");
 	snprintf(report, sizeof(report), "%d", report_fd);
 	argv[argc++] = (char *)"iocom rsh";
 	argv[argc++] = (char *)"--node";
