@@ -9,39 +9,24 @@
  *                [cpu, com, disk, wall, dominant]... ]
  *   error      uid, class, node ('': all nodes), how wrong predictions were; `used` orders the
  *              nodes of a class by their last job
+ *   doubt      node, how little its word is believed
  */
-#include "balancer/settings/profile.h"
-
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "balancer/settings/database.h"
+#include "balancer/settings/profile_own.h"
 
 #define ALPHA	  0.5
 #define WHOLE_RUN 5
-#define TEXT(x)	  TEXT_(x)
-#define TEXT_(x)  #x
 #define COLUMNS                                                                                    \
 	"runs, cpu_ms, requests, request_mb, fault_requests, fault_mb, memory_mb, wall_ms,"        \
 	" rest_ms, com_ms, disk_ms, phases"
 
-#define STATEMENTS 24
-#define NODES	   TEXT(PROFILE_NODES_MAX)
-
-struct profile_store {
-	struct database file;
-	struct {
-		const char *sql; /* the literal's address is the key */
-		sqlite3_stmt *st;
-	} cache[STATEMENTS];
-};
-
-static int profile_failed(struct profile_store *s, const char *what, struct iocom_err *err)
+int profile_failed(struct profile_store *s, const char *what, struct iocom_err *err)
 {
 	return database_failed(&s->file, what, err);
 }
@@ -57,6 +42,9 @@ static int profile_failed(struct profile_store *s, const char *what, struct ioco
 #define ERROR_TABLE                                                                                \
 	"CREATE TABLE IF NOT EXISTS error(uid INTEGER, class TEXT, node TEXT, jobs INTEGER,"       \
 	" mean_log REAL, used INTEGER, PRIMARY KEY(uid, class, node)) WITHOUT ROWID;"
+
+#define DOUBT_TABLE                                                                                \
+	"CREATE TABLE IF NOT EXISTS doubt(node TEXT PRIMARY KEY, doubt REAL) WITHOUT ROWID;"
 
 static int profile_migrate(const struct database *d, const char *sql, struct iocom_err *err)
 {
@@ -96,16 +84,23 @@ static int profile_version_3(const struct database *d, struct iocom_err *err)
 	return profile_migrate(d, ERROR_TABLE, err);
 }
 
+/* Version 3 doubted no node. */
+static int profile_version_4(const struct database *d, struct iocom_err *err)
+{
+	return profile_migrate(d, DOUBT_TABLE, err);
+}
+
 static int (*const profile_steps[])(const struct database *d, struct iocom_err *err) = {
 	profile_version_1,
 	profile_version_2,
 	profile_version_3,
+	profile_version_4,
 };
 
 static const struct database_layout profile_layout = {
 	.what = "the class profiles",
 	.advice = "",
-	.schema = PROFILE_TABLE BEHAVIOUR_TABLE ERROR_TABLE,
+	.schema = PROFILE_TABLE BEHAVIOUR_TABLE ERROR_TABLE DOUBT_TABLE,
 	.steps = profile_steps,
 	.version = sizeof(profile_steps) / sizeof(*profile_steps),
 };
@@ -141,8 +136,7 @@ void profile_close(struct profile_store *store)
 	free(store);
 }
 
-/* Prepared once: that costs more than running it.  SQL is a literal.  NULL: SQLite failed. */
-static sqlite3_stmt *profile_statement(struct profile_store *s, const char *sql)
+sqlite3_stmt *profile_statement(struct profile_store *s, const char *sql)
 {
 	size_t i = 0;
 
@@ -159,7 +153,7 @@ static sqlite3_stmt *profile_statement(struct profile_store *s, const char *sql)
 	return s->cache[i].st;
 }
 
-static void done(sqlite3_stmt *st)
+void profile_done(sqlite3_stmt *st)
 {
 	sqlite3_reset(st);
 	sqlite3_clear_bindings(st);
@@ -248,7 +242,7 @@ int profile_get(struct profile_store *s, uid_t uid, const char *class_name, stru
 		take_row(st, out);
 	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 		profile_failed(s, "read", err);
-	done(st);
+	profile_done(st);
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : -EIO;
 }
 
@@ -274,7 +268,7 @@ int profile_list(struct profile_store *s, uid_t uid,
 	}
 	if (rc != SQLITE_DONE)
 		profile_failed(s, "read", err);
-	done(st);
+	profile_done(st);
 	return rc == SQLITE_DONE ? 0 : -EIO;
 }
 
@@ -341,16 +335,15 @@ double profile_rate_per_ms(const struct profile *p, const struct profile_machine
 
 /* --- writing ------------------------------------------------------------------------ */
 
-/* Binds uid and class, runs SQL to its end. */
-static int profile_finish(struct profile_store *s, sqlite3_stmt *st, uid_t uid,
-			  const char *class_name, struct iocom_err *err)
+int profile_finish(struct profile_store *s, sqlite3_stmt *st, uid_t uid, const char *class_name,
+		   struct iocom_err *err)
 {
 	int rc;
 
 	sqlite3_bind_int64(st, 1, uid);
 	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
 	rc = sqlite3_step(st) == SQLITE_DONE ? 0 : profile_failed(s, "write", err);
-	done(st);
+	profile_done(st);
 	return rc;
 }
 
@@ -395,31 +388,29 @@ static int write_behaviour(struct profile_store *s, uid_t uid, const char *class
 	return profile_finish(s, st, uid, class_name, err);
 }
 
-/* BEGIN, COMMIT, ROLLBACK. */
-static int transaction(struct profile_store *s, const char *sql, struct iocom_err *err)
+int profile_transaction(struct profile_store *s, const char *sql, struct iocom_err *err)
 {
 	sqlite3_stmt *st = profile_statement(s, sql);
 	int rc = st && sqlite3_step(st) == SQLITE_DONE ? 0 : profile_failed(s, "write", err);
 
 	if (st)
-		done(st);
+		profile_done(st);
 	return rc;
 }
 
-/* RC of the steps so far: commits when 0, else takes all back. */
-static int finish_transaction(struct profile_store *s, int rc, struct iocom_err *err)
+int profile_end_transaction(struct profile_store *s, int rc, struct iocom_err *err)
 {
 	struct iocom_err ignored;
 
 	if (!rc)
-		rc = transaction(s, "COMMIT", err);
+		rc = profile_transaction(s, "COMMIT", err);
 	if (rc)
-		transaction(s, "ROLLBACK", &ignored);
+		profile_transaction(s, "ROLLBACK", &ignored);
 	return rc;
 }
 
-static int delete_from(struct profile_store *s, const char *sql, uid_t uid, const char *class_name,
-		       struct iocom_err *err)
+int profile_delete(struct profile_store *s, const char *sql, uid_t uid, const char *class_name,
+		   struct iocom_err *err)
 {
 	sqlite3_stmt *st = profile_statement(s, sql);
 
@@ -431,7 +422,7 @@ static int delete_from(struct profile_store *s, const char *sql, uid_t uid, cons
 /* If a user has as many classes as are kept, a new one replaces those with the fewest runs. */
 static int profile_make_room(struct profile_store *s, uid_t uid, struct iocom_err *err)
 {
-	int rc = delete_from(
+	int rc = profile_delete(
 		s,
 		"DELETE FROM profile WHERE uid=?1 AND class IN (SELECT class FROM profile"
 		" WHERE uid=?1 ORDER BY runs, class LIMIT max(0, (SELECT count(*) FROM profile"
@@ -439,15 +430,15 @@ static int profile_make_room(struct profile_store *s, uid_t uid, struct iocom_er
 		uid, "", err);
 
 	if (!rc)
-		rc = delete_from(s,
-				 "DELETE FROM behaviour WHERE uid=?1 AND class NOT IN"
-				 " (SELECT class FROM profile WHERE uid=?1)",
-				 uid, "", err);
+		rc = profile_delete(s,
+				    "DELETE FROM behaviour WHERE uid=?1 AND class NOT IN"
+				    " (SELECT class FROM profile WHERE uid=?1)",
+				    uid, "", err);
 	if (!rc)
-		rc = delete_from(s,
-				 "DELETE FROM error WHERE uid=?1 AND class NOT IN"
-				 " (SELECT class FROM profile WHERE uid=?1)",
-				 uid, "", err);
+		rc = profile_delete(s,
+				    "DELETE FROM error WHERE uid=?1 AND class NOT IN"
+				    " (SELECT class FROM profile WHERE uid=?1)",
+				    uid, "", err);
 	return rc;
 }
 
@@ -461,7 +452,7 @@ int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
 	if (rc && !new)
 		return rc;
 	profile_merge(&p, run);
-	rc = transaction(s, "BEGIN IMMEDIATE", err);
+	rc = profile_transaction(s, "BEGIN IMMEDIATE", err);
 	if (rc)
 		return rc;
 	if (new)
@@ -470,98 +461,25 @@ int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
 		rc = write_numbers(s, uid, class_name, &p, err);
 	if (!rc)
 		rc = write_behaviour(s, uid, class_name, &p, err);
-	return finish_transaction(s, rc, err);
+	return profile_end_transaction(s, rc, err);
 }
 
 int profile_forget(struct profile_store *s, uid_t uid, const char *class_name,
 		   struct iocom_err *err)
 {
-	int rc = transaction(s, "BEGIN IMMEDIATE", err);
+	int rc = profile_transaction(s, "BEGIN IMMEDIATE", err);
 
 	if (rc)
 		return rc;
-	rc = delete_from(s, "DELETE FROM behaviour WHERE uid=?1 AND class=?2", uid, class_name,
-			 err);
+	rc = profile_delete(s, "DELETE FROM behaviour WHERE uid=?1 AND class=?2", uid, class_name,
+			    err);
 	if (!rc)
-		rc = delete_from(s, "DELETE FROM error WHERE uid=?1 AND class=?2", uid, class_name,
-				 err);
+		rc = profile_delete(s, "DELETE FROM error WHERE uid=?1 AND class=?2", uid,
+				    class_name, err);
 	if (!rc)
-		rc = delete_from(s, "DELETE FROM profile WHERE uid=?1 AND class=?2", uid,
-				 class_name, err);
+		rc = profile_delete(s, "DELETE FROM profile WHERE uid=?1 AND class=?2", uid,
+				    class_name, err);
 	if (!rc && !sqlite3_changes(s->file.db))
 		rc = -ENOENT;
-	return finish_transaction(s, rc, err);
-}
-
-/* --- how wrong predictions were ------------------------------------------------------ */
-
-/* Moves the mean of NODE and, as node '', that of the class. */
-static int profile_error_move(struct profile_store *s, uid_t uid, const char *class_name,
-			      const char *node, double log_error, struct iocom_err *err)
-{
-	static const char sql[] =
-		"INSERT INTO error SELECT ?1, ?2, column1, 1, ?4, 1 + coalesce((SELECT used FROM"
-		" error WHERE uid=?1 AND class=?2 AND node=''), 0) FROM (VALUES(''),(?3))"
-		" WHERE EXISTS(SELECT 1 FROM profile WHERE uid=?1 AND class=?2)"
-		" ON CONFLICT(uid, class, node) DO UPDATE SET jobs=jobs+1, used=excluded.used,"
-		" mean_log=mean_log+(?4-mean_log)/min(jobs+1, " TEXT(PROFILE_ERROR_JOBS) ")";
-	sqlite3_stmt *st = profile_statement(s, sql);
-	int rc;
-
-	if (!st)
-		return profile_failed(s, "write", err);
-	sqlite3_bind_text(st, 3, node, -1, SQLITE_STATIC);
-	sqlite3_bind_double(st, 4, log_error);
-	rc = profile_finish(s, st, uid, class_name, err);
-	return rc || sqlite3_changes(s->file.db) ? rc : -ENOENT;
-}
-
-int profile_error_learn(struct profile_store *s, uid_t uid, const char *class_name,
-			const char *node, double log_error, struct iocom_err *err)
-{
-	static const char trim[] =
-		"DELETE FROM error WHERE (SELECT count(*) FROM error WHERE uid=?1 AND class=?2)"
-		" > 1 + " NODES " AND uid=?1 AND class=?2 AND node<>'' AND node"
-		" NOT IN (SELECT node FROM error WHERE uid=?1 AND class=?2 AND node<>''"
-		" ORDER BY used DESC LIMIT " NODES ")";
-	int rc;
-
-	if (!isfinite(log_error))
-		return iocom_err_set(err, -EINVAL, "the error of a prediction is no number");
-	rc = transaction(s, "BEGIN IMMEDIATE", err);
-	if (rc)
-		return rc;
-	rc = profile_error_move(s, uid, class_name, node, log_error, err);
-	if (!rc)
-		rc = delete_from(s, trim, uid, class_name, err);
-	return finish_transaction(s, rc, err);
-}
-
-int profile_errors(struct profile_store *s, uid_t uid, const char *class_name,
-		   void (*each)(void *arg, const char *node, const struct profile_error *error),
-		   void *arg, struct iocom_err *err)
-{
-	static const char sql[] = "SELECT node, jobs, mean_log FROM error WHERE uid=?1 AND"
-				  " class=?2 ORDER BY node";
-	sqlite3_stmt *st = profile_statement(s, sql);
-	int rc;
-
-	if (!st)
-		return profile_failed(s, "read", err);
-	sqlite3_bind_int64(st, 1, uid);
-	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
-	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-		const char *node = (const char *)sqlite3_column_text(st, 0);
-		int64_t jobs = sqlite3_column_int64(st, 1);
-		struct profile_error e = {.jobs = (uint32_t)jobs,
-					  .mean_log = sqlite3_column_double(st, 2)};
-
-		/* A damaged file: what is no error corrects nothing. */
-		if (jobs > 0 && jobs <= UINT32_MAX && isfinite(e.mean_log))
-			each(arg, node ? node : "", &e);
-	}
-	if (rc != SQLITE_DONE)
-		profile_failed(s, "read", err);
-	done(st);
-	return rc == SQLITE_DONE ? 0 : -EIO;
+	return profile_end_transaction(s, rc, err);
 }

@@ -63,6 +63,15 @@ int profile_get(struct profile_store *store, uid_t uid, const char *class_name, 
 		struct iocom_err *err);
 /* So many classes of a user are kept; a new one takes the place of one with the fewest runs. */
 #define PROFILE_CLASSES_MAX 1000
+/* Fewer classes than this do not say what is typical. */
+#define PROFILE_TYPICAL_LEAST 3
+/*
+ * Gives what jobs of a class that was never seen may need: the medians of cpu_ms, of all disk
+ * requests, of their bytes, and of wall_ms over the classes of UID, or over everybody's if UID
+ * has too few.  The other fields are 0.  Returns 0; -ENOENT: there are too few; -EIO, -ENOMEM.
+ */
+int profile_typical(struct profile_store *store, uid_t uid, struct profile *out,
+		    struct iocom_err *err);
 /* Learns from one finished RUN (its `runs` is ignored).  Returns 0 or negative errno. */
 int profile_learn(struct profile_store *store, uid_t uid, const char *class_name,
 		  const struct profile *run, struct iocom_err *err);
@@ -95,6 +104,24 @@ int profile_error_learn(struct profile_store *store, uid_t uid, const char *clas
 int profile_errors(struct profile_store *store, uid_t uid, const char *class_name,
 		   void (*each)(void *arg, const char *node, const struct profile_error *error),
 		   void *arg, struct iocom_err *err);
+/*
+ * How little a node's word is believed: jobs there take longer than is expected of them after all
+ * corrections.  A doubt is the logarithm of the factor that is missing.  Each job at NODE moves its
+ * doubt by PROFILE_DOUBT_GAIN of LOG_ERROR (of measured over expected), within 0 and
+ * PROFILE_DOUBT_MAX; each job at any node makes all doubts 2 % smaller, so a node that nobody used
+ * for long is tried again.
+ */
+#define PROFILE_DOUBT_GAIN 0.2
+#define PROFILE_DOUBT_MAX  5.545177444479562 /* log 256 */
+/* So many nodes are kept, those with the greatest doubts. */
+#define PROFILE_DOUBTS_MAX 64
+/* Returns 0; -EINVAL: no finite number; -EIO, -ENOSPC. */
+int profile_doubt_learn(struct profile_store *store, const char *node, double log_error,
+			struct iocom_err *err);
+/* Calls EACH for each node of which there is a doubt.  Returns 0 or negative errno. */
+int profile_doubts(struct profile_store *store,
+		   void (*each)(void *arg, const char *node, double doubt), void *arg,
+		   struct iocom_err *err);
 /* Forgets a class and its errors.  Returns 0; -ENOENT never seen; -EIO. */
 int profile_forget(struct profile_store *store, uid_t uid, const char *class_name,
 		   struct iocom_err *err);

@@ -393,6 +393,132 @@ static void test_errors_failure(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/*
+ * What is typical: medians over the user's classes, over everybody's if he has too few, and nothing
+ * of a damaged file.
+ */
+static void test_typical(void **state)
+{
+	static const char damage[] =
+		"INSERT INTO profile VALUES(1002,'x',9,9e999,1,1,0,0,1,1,1),"
+		" (1002,'y',9,-5,1,1,0,0,1,1,1), (1002,'z',9,NULL,1,1,0,0,1,1,1)";
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80];
+	struct profile_store *store = NULL;
+	struct profile run = {.wall_ms = 500}, p;
+	struct iocom_err err = {0};
+	sqlite3 *db;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/profile.db", dir);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	assert_int_equal(profile_typical(store, 1000, &p, &err), -ENOENT);
+	for (int i = 0; i < 3; i++) {
+		run.cpu_ms = (double[]){100, 5000, 300}[i];
+		run.requests = (double[]){0, 40, 10}[i];
+		run.fault_requests = 5;
+		run.request_mb = run.requests / 10;
+		run.fault_mb = 1;
+		assert_int_equal(profile_typical(store, 1000, &p, &err), -ENOENT);
+		assert_int_equal(
+			profile_learn(store, 1000, (const char *[]){"a", "b", "c"}[i], &run, &err),
+			0);
+	}
+	assert_int_equal(profile_typical(store, 1000, &p, &err), 0);
+	NEAR(p.cpu_ms, 300);
+	NEAR(profile_requests(&p), 15);
+	NEAR(profile_request_kb(&p), 2e3 / 15);
+	NEAR(p.wall_ms, 500);
+	/* the first class of another user: what is typical here */
+	run.cpu_ms = 900;
+	assert_int_equal(profile_learn(store, 1001, "a", &run, &err), 0);
+	assert_int_equal(profile_typical(store, 1001, &p, &err), 0);
+	NEAR(p.cpu_ms, 600);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, damage, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(profile_typical(store, 1002, &p, &err), 0);
+	assert_true(p.cpu_ms >= 100 && p.cpu_ms <= 5000);
+	assert_int_equal(sqlite3_exec(db, "DROP TABLE profile", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(profile_typical(store, 1000, &p, &err), -EIO);
+	profile_close(store);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+struct doubts_seen {
+	int n;
+	char last[16];
+	double n2;
+};
+
+static void see_doubt(void *arg, const char *node, double doubt)
+{
+	struct doubts_seen *seen = arg;
+
+	seen->n++;
+	snprintf(seen->last, sizeof(seen->last), "%s", node);
+	if (!strcmp(node, "n2"))
+		seen->n2 = doubt;
+}
+
+static struct doubts_seen doubts_of(struct profile_store *store)
+{
+	struct doubts_seen seen = {.n = 0};
+	struct iocom_err err = {0};
+
+	assert_int_equal(profile_doubts(store, see_doubt, &seen, &err), 0);
+	return seen;
+}
+
+/* Doubts of nodes: moved, bounded, faded, few, and kept; those of a damaged file do not count. */
+static void test_doubts(void **state)
+{
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], name[16], command[80];
+	struct profile_store *store = NULL;
+	struct iocom_err err = {0};
+	sqlite3 *db;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/profile.db", dir);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	assert_int_equal(doubts_of(store).n, 0);
+	assert_int_equal(profile_doubt_learn(store, "n2", NAN, &err), -EINVAL);
+	assert_int_equal(profile_doubt_learn(store, "n2", 2, &err), 0);
+	NEAR(doubts_of(store).n2, 0.4);
+	assert_int_equal(profile_doubt_learn(store, "n2", -1, &err), 0);
+	NEAR(doubts_of(store).n2, 0.4 * 0.98 - 0.2);
+	assert_int_equal(profile_doubt_learn(store, "n2", -9, &err), 0);
+	assert_int_equal(doubts_of(store).n, 0); /* nothing is doubted */
+	assert_int_equal(profile_doubt_learn(store, "n2", 1e9, &err), 0);
+	NEAR(doubts_of(store).n2, PROFILE_DOUBT_MAX);
+	profile_close(store);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	NEAR(doubts_of(store).n2, PROFILE_DOUBT_MAX);
+	for (int i = 0; i < PROFILE_DOUBTS_MAX + 5; i++) {
+		snprintf(name, sizeof(name), "m%03d", i);
+		assert_int_equal(profile_doubt_learn(store, name, 1 + i / 10.0, &err), 0);
+	}
+	assert_int_equal(doubts_of(store).n, PROFILE_DOUBTS_MAX);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(db,
+			     "DELETE FROM doubt; INSERT INTO doubt VALUES('a',-1), ('b',9e999),"
+			     " ('c','x'), ('d',0.5)",
+			     NULL, NULL, NULL),
+		SQLITE_OK);
+	assert_int_equal(doubts_of(store).n, 1);
+	assert_string_equal(doubts_of(store).last, "d");
+	assert_int_equal(sqlite3_exec(db, "DROP TABLE doubt", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(profile_doubt_learn(store, "n2", 1, &err), -EIO);
+	assert_int_equal(profile_doubts(store, see_doubt, NULL, &err), -EIO);
+	profile_close(store);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
 /* Writes a file of VERSION by SQL. */
 static void older_file(const char *path, int version, const char *sql)
 {
@@ -449,8 +575,9 @@ static void check_older(const char *path, int version)
 	assert_string_equal(profile_backup(store), "");
 	assert_int_equal(profile_get(store, 1000, "sort", &p, &err), 0);
 	assert_int_equal(p.runs, 4);
-	/* It has the table that came last. */
+	/* It has the tables that came last. */
 	assert_int_equal(profile_error_learn(store, 1000, "sort", "n2", 1, &err), 0);
+	assert_int_equal(profile_doubt_learn(store, "n2", 1, &err), 0);
 	profile_close(store);
 }
 
@@ -471,10 +598,10 @@ static void test_older_file(void **state)
 	older_file(other, 1, second_table);
 	check_older(other, 1);
 	/* A newer one is not touched. */
-	older_file(path, 4, "");
+	older_file(path, 5, "");
 	assert_int_equal(profile_open(&store, path, &err), -ENOTSUP);
 	assert_non_null(strstr(err.text, "the class profiles"));
-	assert_non_null(strstr(err.text, "version 4"));
+	assert_non_null(strstr(err.text, "version 5"));
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	assert_int_equal(system(command), 0);
 }
@@ -515,6 +642,8 @@ int main(void)
 		cmocka_unit_test(test_store),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_errors_failure),
+		cmocka_unit_test(test_typical),
+		cmocka_unit_test(test_doubts),
 		cmocka_unit_test(test_errors_absurd),
 		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_behaviour),
