@@ -144,6 +144,9 @@ static int scope_memory(const struct host *host, struct host_reading *out, struc
 	if ((double)limit / 1e6 < out->memory_mb)
 		out->memory_mb = (double)limit / 1e6;
 	out->used_mb = (double)((usage > cache ? usage - cache : 0) + swap) / 1e6;
+	out->dirty_mb = (double)(keyed(stat, v2 ? "file_dirty" : "total_dirty") +
+				 keyed(stat, v2 ? "file_writeback" : "total_writeback")) /
+			1e6;
 	return 0;
 }
 
@@ -183,6 +186,7 @@ int host_read(const struct host *host, struct host_reading *out, struct iocom_er
 		return iocom_err_set(err, rc, "cannot read /proc/meminfo: %s", strerror(-rc));
 	out->memory_mb = (double)keyed(text, "MemTotal") * 1024 / 1e6;
 	out->used_mb = out->memory_mb - (double)keyed(text, "MemAvailable") * 1024 / 1e6;
+	out->dirty_mb = (double)(keyed(text, "Dirty") + keyed(text, "Writeback")) * 1024 / 1e6;
 	if (host->cpu[0])
 		scope_cpu(host, out);
 	return host->memory[0] ? scope_memory(host, out, err) : 0;

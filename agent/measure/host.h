@@ -6,6 +6,8 @@
  *   with a scope:  memory = min(its limit, RAM)
  *                  used   = usage - file cache (active and inactive) + swap
  *   without:       memory = MemTotal, used = MemTotal - MemAvailable
+ *
+ *   dirty pages are those under writeback, too; 0 if the kernel does not say
  */
 #ifndef IOCOM_HOST_H
 #define IOCOM_HOST_H
@@ -26,6 +28,7 @@ struct host {
 
 struct host_reading {
 	double memory_mb, used_mb; /* 10^6 bytes */
+	double dirty_mb;	   /* written by programs, and not by the disk yet */
 	uint32_t cores;		   /* a quota rounds up */
 	double core_share;	   /* 0..1: the part of each core that a quota leaves */
 };

@@ -32,7 +32,7 @@ void pulse_sample(void *arg)
 {
 	struct pulse *p = arg;
 	struct monitor_sample sample;
-	struct iocom_job_load jobs = {0};
+	struct vector_jobs_did jobs = {0};
 	struct iocom_err err = {0};
 	int rc = p->config.source.sample(p->config.source.arg, &sample, &err);
 

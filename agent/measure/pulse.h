@@ -30,8 +30,9 @@ struct pulse_source {
 /* The jobs that run here, as the vector counts them. */
 struct pulse_jobs {
 	void *arg;
-	/* Takes a reading; adds the deltas of all jobs in it to ALL. */
-	void (*sampled)(void *arg, const struct monitor_sample *sample, struct iocom_job_load *all);
+	/* Takes a reading; adds what all jobs did in it to ALL. */
+	void (*sampled)(void *arg, const struct monitor_sample *sample,
+			struct vector_jobs_did *all);
 	void (*period)(void *arg, double elapsed_ms);
 	/* malloc'ed; NULL: none, or no memory. */
 	struct vector_job *(*vector)(void *arg, size_t *n);

@@ -62,7 +62,7 @@ static int keep_disks(struct vector_state *state, const struct monitor_sample *s
 }
 
 int vector_take(struct vector_state *state, const struct monitor_sample *sample,
-		const struct iocom_job_load *jobs)
+		const struct vector_jobs_did *jobs)
 {
 	double ms = (double)sample->elapsed_ns / 1e6;
 	int rc = keep_disks(state, sample);
@@ -73,8 +73,9 @@ int vector_take(struct vector_state *state, const struct monitor_sample *sample,
 		iocom_load_add(&state->load, &sample->jobs[i].delta);
 		iocom_disk_time_add(&state->disk_time, &sample->jobs[i].disk_delta);
 	}
-	iocom_load_add(&state->jobs.delta, &jobs->delta);
-	iocom_disk_time_add(&state->jobs.disk_delta, &jobs->disk_delta);
+	iocom_load_add(&state->jobs.running.delta, &jobs->running.delta);
+	iocom_disk_time_add(&state->jobs.running.disk_delta, &jobs->running.disk_delta);
+	iocom_disk_time_add(&state->jobs.disk_ended, &jobs->disk_ended);
 	state->elapsed_ms += ms;
 	state->run_queue_ms += sample->run_queue * ms;
 	state->live_tasks = sample->live_tasks;
@@ -138,21 +139,20 @@ static double beyond_jobs(uint64_t all, uint64_t jobs)
 	return all > jobs ? (double)(all - jobs) : 0;
 }
 
-/* Returns the part of the disks' time that is not the jobs'; 1 if no task had any. */
-static double disk_other_share(const struct iocom_disk_time *all,
-			       const struct iocom_disk_time *jobs)
+/* Returns the part of the disks' time ALL that MINE is; 0 if no task had any. */
+static double disk_share(const struct iocom_disk_time *all, const struct iocom_disk_time *mine)
 {
 	double sum = (double)all->low_ns + (double)all->high_ns;
-	double mine = (double)jobs->low_ns + (double)jobs->high_ns;
 
-	return sum > 0 ? fmax(0, 1 - mine / sum) : 1;
+	return sum > 0 ? fmin(1, ((double)mine->low_ns + (double)mine->high_ns) / sum) : 0;
 }
 
 static void vector_measure(const struct vector_state *state, struct vector_measure *m)
 {
-	const struct iocom_load *l = &state->load, *jobs = &state->jobs.delta;
+	const struct iocom_load *l = &state->load, *jobs = &state->jobs.running.delta;
 	double ms = state->elapsed_ms > 0 ? state->elapsed_ms : 1;
 	double cpu_ms = beyond_jobs(l->cpu_ns, jobs->cpu_ns) / 1e6;
+	double running, ended;
 
 	*m = (struct vector_measure){
 		.run_queue = state->run_queue_ms / ms,
@@ -169,8 +169,10 @@ static void vector_measure(const struct vector_state *state, struct vector_measu
 		.messages_per_s = (double)(l->sent_messages + l->received_messages) * 1e3 / ms,
 	};
 	vector_disks(state->before, state->nbefore, state->now, state->nnow, ms, m);
-	m->disk_other =
-		m->disk_utilisation * disk_other_share(&state->disk_time, &state->jobs.disk_delta);
+	running = disk_share(&state->disk_time, &state->jobs.running.disk_delta);
+	ended = disk_share(&state->disk_time, &state->jobs.disk_ended);
+	m->disk_ended = m->disk_utilisation * ended;
+	m->disk_other = m->disk_utilisation * fmax(0, 1 - running - ended);
 }
 
 static void vector_smooth_pair(struct vector_measure *s, const struct vector_measure *m)
@@ -183,6 +185,7 @@ static void vector_smooth_pair(struct vector_measure *s, const struct vector_mea
 	s->cpu_other = vector_smooth(s->cpu_other, m->cpu_other);
 	s->runnable_other = vector_smooth(s->runnable_other, m->runnable_other);
 	s->disk_other = vector_smooth(s->disk_other, m->disk_other);
+	s->disk_ended = vector_smooth(s->disk_ended, m->disk_ended);
 	s->implicit_per_ms = vector_smooth(s->implicit_per_ms, m->implicit_per_ms);
 	s->explicit_mb_per_s = vector_smooth(s->explicit_mb_per_s, m->explicit_mb_per_s);
 	s->implicit_mb_per_s = vector_smooth(s->implicit_mb_per_s, m->implicit_mb_per_s);
@@ -226,7 +229,7 @@ void vector_close(struct vector_state *state)
 	state->elapsed_ms = state->run_queue_ms = 0;
 	state->load = (struct iocom_load){0};
 	state->disk_time = (struct iocom_disk_time){0};
-	state->jobs = (struct iocom_job_load){0};
+	state->jobs = (struct vector_jobs_did){0};
 }
 
 static void add_jobs(const struct vector_job *jobs, size_t n, struct iocom_vector *v)
@@ -276,21 +279,42 @@ static double at_disk_ms(const struct iocom_vector *v, double requests, double r
 		       : 0;
 }
 
+/*
+ * The same for a class that was never seen.  What was guessed of it fades with each reading that
+ * sees the job: what it really does takes its place.
+ */
+static void guess_left(const struct vector_job *j, const struct iocom_vector *v, double done_ms,
+		       double *cpu_ms, double *disk_ms)
+{
+	double faith = pow(1 - VECTOR_ALPHA, j->seen), ran_ms = done_ms + j->done_disk_ms;
+	double cpu = j->need_cpu_ms;
+	double disk = at_disk_ms(v, j->need_requests, j->need_request_kb);
+	double left_ms, cpu_share;
+
+	if (cpu + disk <= 0) {
+		cpu = VECTOR_UNKNOWN_MS / 2;
+		disk = v->disk_mb_per_s > 0 ? VECTOR_UNKNOWN_MS / 2 : 0;
+	}
+	left_ms = fmax(ran_ms, (cpu + disk) * faith);
+	if (left_ms < VECTOR_LEFT_LEAST_MS)
+		left_ms = 0; /* it sleeps */
+	cpu_share = (cpu * faith + done_ms) / ((cpu + disk) * faith + ran_ms);
+	*cpu_ms = left_ms * cpu_share;
+	*disk_ms = v->disk_mb_per_s > 0 ? left_ms * (1 - cpu_share) : 0;
+}
+
 /* Sets what J has left: CPU time at the reference speed, and time at this node's disk. */
 static void job_left(const struct vector_job *j, double cpu_speed, const struct iocom_vector *v,
 		     double *cpu_ms, double *disk_ms)
 {
-	double done_ms = j->done_cpu_ms * cpu_speed, ran_ms = done_ms + j->done_disk_ms;
-	double cpu_share = ran_ms > 0 ? done_ms / ran_ms : 0.5;
-	double left_ms = fmax(ran_ms, VECTOR_UNKNOWN_MS);
+	double done_ms = j->done_cpu_ms * cpu_speed;
 
 	if (j->need_known) {
 		*cpu_ms = past_need(j->need_cpu_ms, done_ms);
 		*disk_ms = at_disk_ms(v, past_need(j->need_requests, j->done_requests),
 				      j->need_request_kb);
 	} else {
-		*cpu_ms = left_ms * cpu_share;
-		*disk_ms = v->disk_mb_per_s > 0 ? left_ms * (1 - cpu_share) : 0;
+		guess_left(j, v, done_ms, cpu_ms, disk_ms);
 	}
 }
 
@@ -324,15 +348,31 @@ static void foreign_left(const struct vector_measure *m, double core_share,
 	s->disk_left_ms += disk * VECTOR_FOREIGN_MS;
 }
 
+/* What jobs that have ended still write.  JOBS is what the running ones have left. */
+static void writes_left(const struct vector_measure *m, const struct host_reading *host,
+			const struct iocom_vector *v, const struct rules_sharers *jobs,
+			struct rules_sharers *s)
+{
+	double ms;
+
+	if (m->disk_ended < VECTOR_WRITES_LEAST || v->disk_mb_per_s <= 0)
+		return;
+	ms = host->dirty_mb / v->disk_mb_per_s * 1e3 - jobs->disk_left_ms;
+	if (ms > VECTOR_LEFT_LEAST_MS)
+		rules_sharers_add(s, 0, 0, ms);
+}
+
 /* --- the vector ---------------------------------------------------------------- */
 
 static void work_left(const struct vector_state *state, const struct vector_self *self,
 		      const struct host_reading *host, const struct vector_job *jobs, size_t njobs,
 		      struct iocom_vector *v)
 {
-	struct rules_sharers s = {0};
+	struct rules_sharers s = {0}, running;
 
 	jobs_left(jobs, njobs, self->cpu_speed, v, &s);
+	running = s;
+	writes_left(&state->smooth, host, v, &running, &s);
 	foreign_left(&state->smooth, host->core_share, v, &s);
 	v->cpu_sharers = s.cpu;
 	v->disk_sharers = s.disk;

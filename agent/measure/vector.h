@@ -19,12 +19,17 @@
  *   max(need - done, done / 4)
  *
  * that is, past its need it goes on for a quarter of what it did.  A job of a class never seen has
- * left what it did, or in all VECTOR_UNKNOWN_MS if that is more, divided as it did it, or in halves
- * while it did nothing: what ran long runs long (Harchol-Balter and Downey).  Everything else goes
- * on for VECTOR_FOREIGN_MS:
+ * left, of both together, what it did: what ran long runs long (Harchol-Balter and Downey); or what
+ * was guessed, VECTOR_UNKNOWN_MS in halves if nothing was, times f = (1-alpha)^n, if that is more.
+ * It is divided as what it did and f times the guess are.  Everything else goes on for
+ * VECTOR_FOREIGN_MS:
  *
  *   cpu  = max(CPU time per time / a core's share, tasks that ran or waited for a processor)
  *   disk = min(rho / (1 - rho), tasks that do I/O), rho: its part of the disk's utilisation
+ *
+ * What jobs wrote reaches the disk after their end, too.  While that goes on, it is one more sharer
+ * of the disk, which has left what the memory's dirty pages take there, without those that running
+ * jobs may have dirtied: their needs count them already.
  *
  * Several disks count as one: arrivals add up, service is their mean weighted by requests, the
  * utilisation is the highest.
@@ -41,8 +46,10 @@
 #include "user/monitor/monitor.h"
 
 #define VECTOR_ALPHA	     0.5
-#define VECTOR_UNKNOWN_MS    1000.0  /* the least that a job of an unknown class has left */
+#define VECTOR_UNKNOWN_MS    1000.0  /* what a job needs of which nothing is known or guessed */
+#define VECTOR_LEFT_LEAST_MS 1.0     /* a guess of less has faded away */
 #define VECTOR_FOREIGN_MS    10000.0 /* how long everything that is no job is assumed to go on */
+#define VECTOR_WRITES_LEAST  0.02    /* a smaller part of the disk's time is no writeback */
 #define VECTOR_FOREIGN_LEAST 0.05    /* fewer sharers than this are the system's own housekeeping */
 
 /* The rates of one period; also the smoothed rates. */
@@ -53,6 +60,7 @@ struct vector_measure {
 	double cpu_other;      /* processors that it keeps busy */
 	double runnable_other; /* its tasks that run or wait for a processor */
 	double disk_other;     /* its part of disk_utilisation, 0..1 */
+	double disk_ended;     /* the part of jobs that have ended, which is none of the above */
 	double implicit_per_ms;
 	double explicit_mb_per_s, implicit_mb_per_s;
 	double disk_arrivals_per_ms, disk_utilisation;
@@ -61,14 +69,20 @@ struct vector_measure {
 	double sent_mb_per_s, received_mb_per_s, messages_per_s;
 };
 
+/* What iocom's jobs did in a reading. */
+struct vector_jobs_did {
+	struct iocom_job_load running;	   /* the deltas */
+	struct iocom_disk_time disk_ended; /* of jobs that have ended: their writeback */
+};
+
 struct vector_state {
 	/* sums since the period began */
 	double elapsed_ms, run_queue_ms;
 	struct iocom_load load; /* deltas of everything in scope */
 	struct iocom_disk_time disk_time;
-	struct iocom_job_load jobs; /* the deltas of iocom's jobs among them */
-	uint32_t io_tasks;	    /* the maximum of this period's readings */
-	uint32_t io_tasks_last;	    /* the same of the last whole period */
+	struct vector_jobs_did jobs; /* iocom's jobs among them */
+	uint32_t io_tasks;	     /* the maximum of this period's readings */
+	uint32_t io_tasks_last;	     /* the same of the last whole period */
 	uint32_t live_tasks;
 	struct iocom_disk *before, *now; /* disks at the period's start and at its last reading */
 	size_t nbefore, nnow;
@@ -85,7 +99,7 @@ struct vector_job {
 	double cpu_share; /* share of one core when the job runs alone, 0..1 */
 	unsigned seen;	  /* readings that saw the job */
 
-	bool need_known;    /* else its class was never seen */
+	bool need_known;    /* else its class was never seen, and its needs are guesses or 0 */
 	double need_cpu_ms; /* in all, at the reference speed */
 	double need_requests, need_request_kb;
 	double done_cpu_ms; /* CPU time here, at this node's speed */
@@ -106,9 +120,9 @@ struct vector_self {
 
 void vector_init(struct vector_state *state);
 void vector_fini(struct vector_state *state);
-/* Adds one reading; JOBS has the deltas of all of iocom's jobs in it.  Returns 0 or -ENOMEM. */
+/* Adds one reading; JOBS is what iocom's jobs did in it.  Returns 0 or -ENOMEM. */
 int vector_take(struct vector_state *state, const struct monitor_sample *sample,
-		const struct iocom_job_load *jobs);
+		const struct vector_jobs_did *jobs);
 /* Ends the period and smooths its rates into the state. */
 void vector_close(struct vector_state *state);
 /* Writes the vector; the caller sets sequence and time. */

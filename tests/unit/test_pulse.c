@@ -99,12 +99,12 @@ static int read_host(void *arg, struct host_reading *reading, struct iocom_err *
 }
 
 static void jobs_sampled_(void *arg, const struct monitor_sample *sample,
-			  struct iocom_job_load *all)
+			  struct vector_jobs_did *all)
 {
 	(void)arg;
 	for (size_t i = 0; i < sample->njobs; i++)
-		iocom_load_add(&all->delta, &sample->jobs[i].delta);
-	all->delta.cpu_ns -= other_cpu_ns;
+		iocom_load_add(&all->running.delta, &sample->jobs[i].delta);
+	all->running.delta.cpu_ns -= other_cpu_ns;
 }
 
 static void jobs_period_(void *arg, double elapsed_ms)
