@@ -210,6 +210,7 @@ static int agent_make_home(struct agent *a, struct iocom_err *err)
 		return rc;
 	peers_serve(&a->peers, PEER_STARTED, home_on_started, a->home);
 	peers_serve(&a->peers, PEER_DONE, home_on_done, a->home);
+	peers_serve(&a->peers, PEER_PROGRESS, home_on_progress, a->home);
 	peers_serve(&a->peers, PEER_RENEW, home_on_renew, a->home);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "balancer/client.h"
+#include "balancer/job_class.h"
 
 const char ask_help[] =
 	"where:\n"
@@ -21,12 +22,13 @@ const char ask_help[] =
 	"  --node N        this node and no other (it still has to admit the job)\n"
 	"  --comment TEXT  your own words about the job, which iocom explain shows\n"
 	"what the job needs (else: what earlier runs of its class measured; else a default):\n"
-	"  --class C       name of the job's class [the command's file name]\n"
+	"  --class C       name of the job's class [its program, also within sh -c, python3 ...]\n"
+	"  --io SIZE       all that it reads from the disk and writes to it, for example 2G\n"
 	"  --io-rate R     requests per wall-clock second when it runs alone, as it makes them: "
 	"what\n"
 	"                  EXPLICIT of iocom nodes counts (the disk may cut one into several)\n"
 	"  --io-size SIZE  bytes per request, for example 128K\n"
-	"  --requests N    requests in all\n"
+	"  --requests N    requests in all, in place of --io\n"
 	"  --mem SIZE      memory, for example 500M or 2Gi\n"
 	"  --cpu-time S    seconds of computation at the reference speed\n"
 	"  --data PATH|SIZE  data that it reads and that must be at hand; informs the cost only\n"
@@ -34,7 +36,7 @@ const char ask_help[] =
 
 void placement_request_init(struct placement_request *r)
 {
-	*r = (struct placement_request){0};
+	*r = (struct placement_request){.io_bytes = -1};
 	placement_ask_init(&r->ask);
 }
 
@@ -150,6 +152,16 @@ static int request_take_size(struct placement_request *r, const struct request_o
 	return 0;
 }
 
+static int request_take_io(struct placement_request *r, const struct request_option *o,
+			   const char *text, struct iocom_err *err)
+{
+	if (placement_request_size(text, 1, &r->io_bytes))
+		return iocom_err_set(err, -EINVAL,
+				     "--%s takes a size such as 500M or 2Gi, not '%s'", o->name,
+				     text);
+	return 0;
+}
+
 /* --data takes a file or a size. */
 static int request_take_data(struct placement_request *r, const struct request_option *o,
 			     const char *text, struct iocom_err *err)
@@ -183,6 +195,7 @@ static const struct request_option request_options[] = {
 	{"class", request_take_text, ASK(class_name)},
 	{"comment", request_take_line, ASK(comment)},
 	{.name = "run-dir", .take = request_take_run_dir},
+	{.name = "io", .take = request_take_io},
 	{"io-rate", request_take_number, .need = NEED_IO_PER_S},
 	{"io-size", request_take_size, .need = NEED_IO_SIZE_KB, .unit = 1e3},
 	{"requests", request_take_number, .need = NEED_REQUESTS},
@@ -251,12 +264,29 @@ static void placement_request_command_line(char *const *command, char *out, size
 void placement_request_class(const struct placement_request *r, char *const *command,
 			     char out[PLACEMENT_CLASS_MAX])
 {
-	const char *base = strrchr(command[0], '/');
+	if (*r->ask.class_name)
+		snprintf(out, PLACEMENT_CLASS_MAX, "%s", r->ask.class_name);
+	else
+		job_class(command, out, PLACEMENT_CLASS_MAX);
+}
 
-	snprintf(out, PLACEMENT_CLASS_MAX, "%s",
-		 *r->ask.class_name ? r->ask.class_name
-		 : base && base[1]  ? base + 1
-				    : command[0]);
+/* How many requests --io means; the size of one is --io-size, or the default. */
+static int requests_of_bytes(const struct placement_request *r, struct need_options *need,
+			     struct iocom_err *err)
+{
+	struct need usual;
+
+	if (r->io_bytes < 0)
+		return 0;
+	if (need->value[NEED_REQUESTS] >= 0)
+		return iocom_err_set(err, -EINVAL,
+				     "--io and --requests both say how much I/O the job does: "
+				     "give one of them");
+	need_init(&usual);
+	if (need->value[NEED_IO_SIZE_KB] <= 0)
+		need->value[NEED_IO_SIZE_KB] = usual.value[NEED_IO_SIZE_KB];
+	need->value[NEED_REQUESTS] = r->io_bytes / 1e3 / need->value[NEED_IO_SIZE_KB];
+	return 0;
 }
 
 int placement_request_pack(const struct placement_request *r, bool run, const char *cwd,
@@ -271,6 +301,8 @@ int placement_request_pack(const struct placement_request *r, bool run, const ch
 				     "the name of the directory or of the command is longer than "
 				     "%zu bytes",
 				     sizeof(ask.cwd) - 1);
+	if (requests_of_bytes(r, &ask.need, err))
+		return -EINVAL;
 	strcpy(ask.cwd, cwd);
 	strcpy(ask.executable, executable);
 	placement_request_class(r, command, ask.class_name);

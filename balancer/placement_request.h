@@ -17,6 +17,7 @@
 struct placement_request {
 	struct placement_ask ask;
 	const char *run_dir; /* borrowed from argv; NULL: not given */
+	double io_bytes;     /* --io: all that the job reads and writes; below 0: not given */
 	const char *shown;   /* what listings show instead of the command; NULL: the command */
 };
 
@@ -37,13 +38,13 @@ int placement_request_take(struct placement_request *request, int option, const 
 /* Requests NODE, as --node does.  Returns 0 or -EINVAL with the reason in ERR. */
 int placement_request_node(struct placement_request *request, const char *node,
 			   struct iocom_err *err);
-/* Copies the given class, or the file name of COMMAND (argv). */
+/* Copies the given class, or that of COMMAND (job_class). */
 void placement_request_class(const struct placement_request *request, char *const *command,
 			     char out[PLACEMENT_CLASS_MAX]);
 /*
  * Packs the request "place" for COMMAND.  RUN false: the agent only decides.  EXECUTABLE is the
  * absolute path, or the bare name if PATH has none.  Returns 0, and the caller destroys OUT; or
- * -ENAMETOOLONG with the reason in ERR.
+ * -ENAMETOOLONG, -EINVAL (--io beside --requests) with the reason in ERR.
  */
 int placement_request_pack(const struct placement_request *request, bool run, const char *cwd,
 			   const char *executable, char *const *command, msgpack_sbuffer *out,

@@ -327,6 +327,17 @@ static void print_named(const struct placement *p, FILE *out)
 	}
 }
 
+/* Says whose word about itself the decision did not believe. */
+static void print_doubts(const struct placement *p, FILE *out)
+{
+	for (size_t i = 0; i < p->nnodes; i++)
+		if (p->nodes[i].doubt > 1)
+			fprintf(out,
+				"%s is not believed: jobs there took %.3g times what its load and "
+				"speed let expect, so %.3g times as much is expected now.\n",
+				p->nodes[i].vector.name, p->nodes[i].doubt, p->nodes[i].doubt);
+}
+
 void placement_text_print(const struct placement *p, const char *took, FILE *out)
 {
 	if (*p->job)
@@ -341,5 +352,6 @@ void placement_text_print(const struct placement *p, const char *took, FILE *out
 	print_need(p, out);
 	placement_text_print_reasons(&p->plan, out);
 	print_named(p, out);
+	print_doubts(p, out);
 	print_refusals(p, out);
 }

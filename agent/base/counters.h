@@ -70,6 +70,7 @@
 	X(reports_unacknowledged) /* home did not answer; sent again later */                      \
 	X(outcomes_refused)	  /* a job's end before its submission: its response is unknown */ \
 	X(predictions_replaced)	  /* pairs of node and policy that made room for others */         \
+	X(progress_replaced)	  /* running jobs whose progress made room for that of others */   \
 	X(journal_failures)                                                                        \
 	X(journal_sync_failures) /* the disk refused: nobody is told what it may not have */       \
 	X(sample_failures)                                                                         \

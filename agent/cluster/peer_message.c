@@ -14,8 +14,9 @@
 #define SIGNAL_LAST 64
 
 static const char *const peer_type_names[PEER_TYPES] = {
-	[PEER_ADMIT] = "admit", [PEER_STARTED] = "started", [PEER_DONE] = "done",
-	[PEER_KILL] = "kill",	[PEER_RENEW] = "renew",	    [PEER_HELLO] = "hello",
+	[PEER_ADMIT] = "admit",	      [PEER_STARTED] = "started", [PEER_DONE] = "done",
+	[PEER_KILL] = "kill",	      [PEER_RENEW] = "renew",	  [PEER_HELLO] = "hello",
+	[PEER_PROGRESS] = "progress",
 };
 
 const char *peer_type_name(enum peer_type type)
@@ -58,6 +59,7 @@ void peer_request_pack(const struct peer_request *r, msgpack_sbuffer *out)
 		pack_u64(&pk, "pid", (uint64_t)r->started.pid);
 		break;
 	case PEER_DONE:
+	case PEER_PROGRESS:
 		pack_reports(r, out);
 		break;
 	case PEER_KILL:
@@ -92,6 +94,15 @@ static int unpack_order(struct peer_request *r, const msgpack_object *body)
 	return 0;
 }
 
+/* Returns whether all are of jobs that run, or, in any other message, that have ended. */
+static bool reports_fit(const struct job_report *reports, size_t n, enum peer_type type)
+{
+	for (size_t i = 0; i < n; i++)
+		if (job_report_running(&reports[i]) != (type == PEER_PROGRESS))
+			return false;
+	return true;
+}
+
 static int unpack_reports(struct peer_request *r, const msgpack_object *body)
 {
 	const msgpack_object_array *others;
@@ -110,6 +121,10 @@ static int unpack_reports(struct peer_request *r, const msgpack_object *body)
 	}
 	for (size_t i = 0; i < n; i++) /* job_report_others has checked each */
 		(void)job_report_unpack(&reports[i + 1], &others->ptr[i]);
+	if (!reports_fit(reports, n + 1, r->type)) {
+		free(reports);
+		return -EBADMSG;
+	}
 	r->done.reports = reports;
 	r->done.count = n + 1;
 	return 0;
@@ -160,6 +175,7 @@ int peer_request_unpack(struct peer_request *r, enum peer_type type, const char 
 	case PEER_STARTED:
 		return unpack_started(r, body);
 	case PEER_DONE:
+	case PEER_PROGRESS:
 		return unpack_reports(r, body);
 	case PEER_KILL:
 		return unpack_kill(r, body);
@@ -174,7 +190,7 @@ void peer_request_free(struct peer_request *r)
 {
 	if (r->type == PEER_ADMIT)
 		free((void *)r->order);
-	else if (r->type == PEER_DONE)
+	else if (r->type == PEER_DONE || r->type == PEER_PROGRESS)
 		free((void *)r->done.reports);
 	*r = (struct peer_request){.type = PEER_HELLO};
 }

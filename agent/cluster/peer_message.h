@@ -8,6 +8,7 @@
  *                                                              sequence, reason, text }
  *   started  guest to home     { start_ns, pid }             { ok, text }
  *   done     guest to home     { report, more: [ reports ] } { ok, text, taken }
+ *   progress guest to home     the same, of jobs that run    { ok, text }
  *   kill     home to guest     { uid, signal }               { ok, text }
  *   renew    guest to home     { lease_ms }                  { ok, text }; not ok: fenced
  *   hello    any to any        { address, port }: subscribe to me    { ok, text }
@@ -32,6 +33,7 @@ enum peer_type {
 	PEER_KILL,
 	PEER_RENEW,
 	PEER_HELLO,
+	PEER_PROGRESS,
 	PEER_TYPES
 };
 
@@ -56,7 +58,7 @@ struct peer_request {
 		struct {
 			const struct job_report *reports; /* the first is about `job` */
 			size_t count;			  /* 1 to JOB_REPORTS_MAX */
-		} done;
+		} done;					  /* PEER_DONE, PEER_PROGRESS */
 		struct {
 			uid_t uid;
 			int signal; /* 0 to 64 */

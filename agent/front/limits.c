@@ -17,6 +17,7 @@
 #include "agent/guest/replays.h"
 #include "agent/guest/signals.h"
 #include "agent/guest/user_limits.h"
+#include "agent/home/progress.h"
 #include "agent/jobs/leases.h"
 #include "user/clock.h"
 
@@ -57,6 +58,8 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"restartable_jobs", home.leases, LEASES_MAX, COUNTED(restartable_refused_full)},
 		{"charges", home.charges, VIEW_CHARGES_MAX, .counter = "charges_lost",
 		 .refused = home.charges_lost},
+		{"running_jobs_noted", home.progress, PROGRESS_MAX, .turns = true,
+		 COUNTED(progress_replaced)},
 		{"predictions", home.predictions, PREDICTIONS_MAX, .turns = true,
 		 COUNTED(predictions_replaced)},
 		{"nodes", peers->matrix.count, MATRIX_NODES_MAX, COUNTED(vectors_refused_full)},

@@ -66,6 +66,7 @@ void guest_chores(struct guest *guest)
 	guest_expire(guest);
 	guest_lease_chores(guest);
 	guest_forget_left(guest);
+	guest_tell_progress(guest);
 	if (guest->chores++ % REPORT_EVERY == 0)
 		guest_report_pending(guest);
 }
@@ -135,7 +136,7 @@ void guest_free(struct guest *guest)
 /* --- what others may know ------------------------------------------------------ */
 
 static void guest_sampled(void *arg, const struct monitor_sample *sample,
-			  struct iocom_job_load *all)
+			  struct vector_jobs_did *all)
 {
 	struct guest *guest = arg;
 

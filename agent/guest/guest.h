@@ -4,9 +4,9 @@
  *
  *   admit (a lease) -> start (a stream) -> running -> ended -> reported to its home
  *
- * It answers homes' questions (peer_message.h: admit, kill) and asks homes (started, done, renew)
- * through the port `ask`.  It knows nothing of the home party; if a job's home is this very node,
- * `ask` is short-circuited (peers.h).
+ * It answers homes' questions (peer_message.h: admit, kill) and asks homes (started, progress,
+ * done, renew) through the port `ask`.  It knows nothing of the home party; if a job's home is this
+ * very node, `ask` is short-circuited (peers.h).
  */
 #ifndef IOCOM_GUEST_H
 #define IOCOM_GUEST_H

@@ -102,6 +102,11 @@ void guest_report_pending(struct guest *guest);
 /* `done` of guest->resend. */
 void guest_report_resend(void *guest, int rc);
 void guest_tell_started(struct guest *guest, struct job *job);
+/*
+ * Tells homes what those jobs have done so far of which home knows too little: their class was
+ * never seen, or they have done more than it needs.  Once a second; of each job at 1, 2, 4, ... s.
+ */
+void guest_tell_progress(struct guest *guest);
 
 /* --- guest_attach.c --- */
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Homes are told that their jobs started and how they ended; what they miss is told again. */
+/*
+ * Homes are told that their jobs started, what they have done so far, and how they ended.  Starts
+ * and ends are told again if home does not answer.
+ */
 #include "agent/guest/guest_own.h"
 
 #include <errno.h>
@@ -9,12 +12,13 @@
 #include "user/clock.h"
 #include "user/pack.h"
 
-#define PENDING_AT_ONCE 32
-#define TELL_AT_LAST_NS (30 * CLOCK_NS_PER_S) /* well before home gives a start up */
+#define PENDING_AT_ONCE	  32
+#define PROGRESS_FIRST_MS 1000 /* the age at which home is told first what a job does */
+#define TELL_AT_LAST_NS	  (30 * CLOCK_NS_PER_S) /* well before home gives a start up */
 
 struct telling {
 	struct guest *guest;
-	bool report;
+	enum peer_type type;
 	size_t n;
 	char jobs[][SPEC_JOB_MAX];
 };
@@ -54,17 +58,17 @@ static void guest_report_told(void *arg, int rc, const struct peer_answer *answe
 {
 	struct telling *t = arg;
 	const struct base *base = t->guest->base;
-	struct job *job = t->report ? NULL : jobs_find(&t->guest->jobs, t->jobs[0]);
+	struct job *job = t->type == PEER_STARTED ? jobs_find(&t->guest->jobs, t->jobs[0]) : NULL;
 
 	if (job && !rc)
 		job->tells = JOBS_TELLS;
-	if (rc && t->report) {
+	if (rc && t->type == PEER_DONE) {
 		base->counters->reports_unacknowledged += t->n;
 		log_write(base->log, LOG_L_WARNING,
 			  "could not tell the home of job %s how it ended: %s; the agent will try "
 			  "again",
 			  t->jobs[0], why);
-	} else if (t->report) {
+	} else if (t->type == PEER_DONE) {
 		acked(t, answer->taken < t->n ? answer->taken : t->n);
 	}
 	free(t);
@@ -90,16 +94,16 @@ static void guest_report_tell(struct guest *guest, const struct job_order *o, st
 	free(t);
 }
 
-static void tell_reports(struct guest *guest, const struct job_order *o,
+static void tell_reports(struct guest *guest, const struct job_order *o, enum peer_type type,
 			 const struct job_report *reports, size_t n)
 {
-	struct peer_request request = {.type = PEER_DONE, .done = {.reports = reports, .count = n}};
+	struct peer_request request = {.type = type, .done = {.reports = reports, .count = n}};
 	struct telling *t = telling_new(guest, n);
 
 	if (!t)
 		return; /* pending reports are sent again */
 	memcpy(request.job, reports[0].job, sizeof(request.job));
-	t->report = true;
+	t->type = type;
 	for (size_t i = 0; i < n; i++)
 		memcpy(t->jobs[t->n++], reports[i].job, sizeof(reports[i].job));
 	guest_report_tell(guest, o, t, &request);
@@ -107,7 +111,7 @@ static void tell_reports(struct guest *guest, const struct job_order *o,
 
 void guest_report(struct guest *guest, const struct job_order *o, const struct job_report *r)
 {
-	tell_reports(guest, o, r, 1);
+	tell_reports(guest, o, PEER_DONE, r, 1);
 }
 
 static bool same_home(const struct job_order *guest, const struct job_order *b)
@@ -116,19 +120,20 @@ static bool same_home(const struct job_order *guest, const struct job_order *b)
 	       guest->home_port == b->home_port;
 }
 
-/* Collects the ended jobs from FIRST on that are due for the same home, up to the limit. */
+/* Collects the jobs from FIRST on that are due for the same home, up to the limit. */
 static size_t companions(const struct job *first, struct job *jobs[JOB_REPORTS_MAX])
 {
 	size_t n = 0;
 
 	for (const struct job *job = first; job && n < JOB_REPORTS_MAX; job = job->next)
-		if (job->state == JOB_ENDED && job->due && same_home(&job->order, &first->order))
+		if (job->state == first->state && job->due && same_home(&job->order, &first->order))
 			jobs[n++] = (struct job *)job;
 	return n;
 }
 
 static void report_together(struct guest *guest, const struct job *first)
 {
+	enum peer_type type = first->state == JOB_ENDED ? PEER_DONE : PEER_PROGRESS;
 	struct job *jobs[JOB_REPORTS_MAX];
 	size_t n = companions(first, jobs);
 	struct job_report *reports = calloc(n, sizeof(*reports));
@@ -136,10 +141,12 @@ static void report_together(struct guest *guest, const struct job *first)
 	for (size_t i = 0; i < n; i++) {
 		if (reports)
 			job_report_make(jobs[i], guest->config.cpu_speed, &reports[i]);
+		if (reports && type == PEER_PROGRESS)
+			reports[i].wall_ms = jobs[i]->progress_ms;
 		jobs[i]->due = false;
 	}
 	if (reports) /* otherwise they are sent again later */
-		tell_reports(guest, &first->order, reports, n);
+		tell_reports(guest, &first->order, type, reports, n);
 	free(reports);
 }
 
@@ -148,6 +155,43 @@ void guest_report_ended(struct guest *guest)
 	for (struct job *job = guest->jobs.first; job; job = job->next)
 		if (job->due)
 			report_together(guest, job);
+}
+
+/* Returns whether home knows too little of what JOB needs. */
+static bool surprises(const struct guest *guest, const struct job *job)
+{
+	const struct need *need = &job->order.need;
+	double cpu_ms = (double)job->load.cpu_ns / 1e6 * guest->config.cpu_speed;
+	double requests = (double)(job->load.explicit_ops + job->load.implicit_ops);
+
+	return !need_is_known(need) || cpu_ms > need->value[NEED_CPU_S] * 1e3 ||
+	       requests > need->value[NEED_REQUESTS];
+}
+
+/* Returns whether it is time to tell home what JOB, AGE_MS old, has done so far. */
+static bool is_time(struct job *job, uint64_t age_ms)
+{
+	uint64_t next_ms = job->progress_ms ? 2 * job->progress_ms : PROGRESS_FIRST_MS;
+
+	if (job->state != JOB_RUNNING || !*job->order.class_name || age_ms < next_ms)
+		return false;
+	while (2 * next_ms <= age_ms)
+		next_ms *= 2;
+	job->progress_ms = next_ms;
+	return true;
+}
+
+void guest_tell_progress(struct guest *guest)
+{
+	uint64_t now = loop_real_ns(guest->base->loop);
+
+	for (struct job *job = guest->jobs.first; job; job = job->next) {
+		uint64_t age_ms = now > job->start_ns ? (now - job->start_ns) / CLOCK_NS_PER_MS : 0;
+
+		if (is_time(job, age_ms) && surprises(guest, job))
+			job->due = true;
+	}
+	guest_report_ended(guest);
 }
 
 static void pending(void *arg, const char *job, const char *home, const void *order,
@@ -209,6 +253,7 @@ void guest_tell_started(struct guest *guest, struct job *job)
 	if (!t)
 		return;
 	memcpy(request.job, job->order.job, sizeof(request.job));
+	t->type = PEER_STARTED;
 	memcpy(t->jobs[0], job->order.job, sizeof(t->jobs[0]));
 	t->n = 1;
 	guest_report_tell(guest, &job->order, t, &request);

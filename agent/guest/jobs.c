@@ -55,8 +55,23 @@ static void mark(struct jobs *jobs, const struct job *job)
 	jobs->nmarks++;
 }
 
+/* The mark of the ended job that had this cgroup, the newest first; NULL: there is none. */
+static const struct job_mark *jobs_marked(const struct jobs *jobs, uint64_t cgroup_id)
+{
+	size_t n = jobs->nmarks < JOBS_MARKS ? jobs->nmarks : JOBS_MARKS;
+
+	for (size_t i = 1; i <= n; i++) {
+		const struct job_mark *m = &jobs->marks[(jobs->nmarks - i) % JOBS_MARKS];
+
+		if (m->cgroup_id == cgroup_id)
+			return m;
+	}
+	return NULL;
+}
+
 int jobs_whose(const struct jobs *jobs, uint64_t cgroup_id, const char **name, uid_t *uid)
 {
+	const struct job_mark *m;
 	const char *found = NULL;
 	uid_t owner = 0;
 
@@ -67,11 +82,11 @@ int jobs_whose(const struct jobs *jobs, uint64_t cgroup_id, const char **name, u
 			found = job->order.job;
 			owner = job->order.uid;
 		}
-	for (size_t i = 0; !found && i < jobs->nmarks && i < JOBS_MARKS; i++)
-		if (jobs->marks[i].cgroup_id == cgroup_id) {
-			found = jobs->marks[i].job;
-			owner = jobs->marks[i].uid;
-		}
+	m = found ? NULL : jobs_marked(jobs, cgroup_id);
+	if (m) {
+		found = m->job;
+		owner = m->uid;
+	}
 	if (!found)
 		return -ENOENT;
 	if (name)
@@ -145,7 +160,7 @@ static void take_reading(struct job *job, const struct job_times_network *networ
 }
 
 void jobs_sampled(struct jobs *jobs, struct sample_names *names,
-		  const struct monitor_sample *sample, struct iocom_job_load *all)
+		  const struct monitor_sample *sample, struct vector_jobs_did *all)
 {
 	static const struct iocom_load nothing;
 	struct job_times_network network = {.mb_per_s = jobs->network_mb_per_s};
@@ -154,18 +169,20 @@ void jobs_sampled(struct jobs *jobs, struct sample_names *names,
 		job->reading = (struct iocom_job_load){0};
 	if (names && jobs->first)
 		sample_names_begin(names);
-	for (size_t i = 0; jobs->first && i < sample->njobs; i++) {
+	for (size_t i = 0; (jobs->first || jobs->nmarks) && i < sample->njobs; i++) {
 		const struct iocom_job_load *l = &sample->jobs[i];
 		bool idle = !l->tasks && !memcmp(&l->delta, &nothing, sizeof(nothing));
 		struct job *job = idle ? NULL : jobs_owner(jobs, names, l->cgroup_id);
 
+		if (!job && !idle && jobs_marked(jobs, l->cgroup_id))
+			iocom_disk_time_add(&all->disk_ended, &l->disk_delta);
 		if (!job)
 			continue;
 		iocom_load_add(&job->reading.delta, &l->delta);
 		iocom_disk_time_add(&job->reading.disk_delta, &l->disk_delta);
 		job->reading.rss_bytes += l->rss_bytes;
-		iocom_load_add(&all->delta, &l->delta);
-		iocom_disk_time_add(&all->disk_delta, &l->disk_delta);
+		iocom_load_add(&all->running.delta, &l->delta);
+		iocom_disk_time_add(&all->running.disk_delta, &l->disk_delta);
 	}
 	for (struct job *job = jobs->first; job; job = job->next)
 		if (job->cgroup_id)
@@ -206,6 +223,7 @@ struct vector_job *jobs_vector(const struct jobs *jobs, size_t *n)
 	*n = 0;
 	for (const struct job *job = jobs->first; list && job; job = job->next) {
 		const struct need *need = &job->order.need;
+		bool known = need_is_known(need), of_use = known || need_is_guess(need);
 
 		if (job->state == JOB_ENDED)
 			continue;
@@ -216,9 +234,9 @@ struct vector_job *jobs_vector(const struct jobs *jobs, size_t *n)
 			.resident_mb = (double)job->rss_bytes / 1e6,
 			.cpu_share = need_cpu_share(need),
 			.seen = job->seen,
-			.need_known = need_is_known(need),
-			.need_cpu_ms = need->value[NEED_CPU_S] * 1e3,
-			.need_requests = need->value[NEED_REQUESTS],
+			.need_known = known,
+			.need_cpu_ms = of_use ? need->value[NEED_CPU_S] * 1e3 : 0,
+			.need_requests = of_use ? need->value[NEED_REQUESTS] : 0,
 			.need_request_kb = need->value[NEED_IO_SIZE_KB],
 			.done_cpu_ms = (double)job->load.cpu_ns / 1e6,
 			.done_requests = (double)(job->load.explicit_ops + job->load.implicit_ops),
@@ -232,6 +250,8 @@ struct vector_job *jobs_vector(const struct jobs *jobs, size_t *n)
 
 static const char *state_name(const struct job *job)
 {
+	if (job->state == JOB_RUNNING)
+		return "running";
 	if (job->lost)
 		return "lost";
 	return job->end.kind == 0 ? "exited" : job->end.kind == 1 ? "killed" : "failed";

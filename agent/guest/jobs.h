@@ -68,6 +68,7 @@ struct job {
 	uint64_t period_ops; /* explicit operations since the period began */
 	double measured_per_ms;
 	unsigned seen;		       /* periods that saw the job */
+	uint64_t progress_ms;	       /* the age up to which home was told what it did */
 	struct iocom_job_load reading; /* its cgroups' load in this reading */
 	struct behaviour behaviour;
 };
@@ -104,10 +105,10 @@ int jobs_whose(const struct jobs *jobs, uint64_t cgroup_id, const char **job, ui
 void jobs_remove(struct jobs *jobs, struct job *job);
 /*
  * Takes each job's load from a reading, its nested cgroups included (NAMES NULL: only its own
- * cgroup).  Adds the deltas of all jobs in the reading to ALL.
+ * cgroup).  Adds what all jobs did in the reading to ALL.
  */
 void jobs_sampled(struct jobs *jobs, struct sample_names *names,
-		  const struct monitor_sample *sample, struct iocom_job_load *all);
+		  const struct monitor_sample *sample, struct vector_jobs_did *all);
 /* Frees all jobs; their leashes must be closed. */
 void jobs_fini(struct jobs *jobs);
 /* Ends the period and smooths the measured rates. */

@@ -24,9 +24,11 @@
 #include "agent/home/home_leases.h"
 #include "agent/home/home_own.h"
 #include "agent/home/outcomes.h"
+#include "agent/home/progress.h"
 #include "user/clock.h"
 
 #define NEVER_STARTED_S 120
+#define IDLE_SHARE	0.25 /* of its time: whoever waits so long has a time of its own */
 #define DAY_S		86400
 
 /* --- jobs submitted here ------------------------------------------------------ */
@@ -96,23 +98,23 @@ static bool is_again(struct home *home, const char *job)
 	return rc ? rc != -ENOENT : lease.attempt > 1;
 }
 
-/* Holds what was expected of a job that exited with 0 against what it took. */
-static void home_compare(struct home *home, const char *node, uid_t uid, const char *class_name,
-			 const struct journal_expected *expected, const struct journal_job *row)
+/* Returns whether the job mostly waited for neither a processor nor the disk. */
+static bool is_idle(const struct job_report *r)
 {
-	const struct outcome job = {
-		.uid = uid,
-		.class_name = class_name,
-		.node = node,
-		.policy = expected->policy,
-		.wall_ms = row->wall_ms,
-		.expected = &expected->expectation,
-		.teaches = expected->expectation.basis == JOURNAL_BASIS_LEARNED &&
-			   !is_again(home, row->job),
-	};
+	struct profile run;
+
+	job_report_profile(r, &run);
+	return run.rest_ms > IDLE_SHARE * run.wall_ms;
+}
+
+/* Holds what was expected of a job that exited with 0 against what it took. */
+static void home_compare(struct home *home, const struct job_report *r, struct outcome *job)
+{
 	struct iocom_err err = {0};
 
-	if (outcomes_take(home->outcomes, &job, &err))
+	job->teaches = job->expected->basis == JOURNAL_BASIS_LEARNED && !is_again(home, r->job);
+	job->idle = is_idle(r);
+	if (outcomes_take(home->outcomes, job, &err))
 		base_journal_failed(home->base, &err);
 }
 
@@ -157,11 +159,18 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		base_journal_failed(home->base, &err);
 	} else {
 		lease_ended(home, r->job);
+		progress_forget(home->progress, r->job);
 		home_tell_finished(home, from, r);
 		home_tell_ended(home, r->job);
 		learn(home, uid, class_name, r);
 		if (row.wall_ms > 0 && is_finished(r))
-			home_compare(home, node, uid, class_name, &expected, &row);
+			home_compare(home, r,
+				     &(struct outcome){.uid = uid,
+						       .class_name = class_name,
+						       .node = node,
+						       .policy = expected.policy,
+						       .wall_ms = row.wall_ms,
+						       .expected = &expected.expectation});
 	}
 	loop_share_leave(home->base->shares, before);
 	return rc;
@@ -198,6 +207,44 @@ int home_on_done(void *arg, const struct peer_request *r, uint64_t ticket,
 	answer->taken = r->done.count;
 	if (rc)
 		peer_answer_refuse(answer, "the job was not placed there");
+	return 0;
+}
+
+/* Notes what a job has done so far.  Returns 0; -EACCES: it is not placed there; -EIO. */
+static int home_progress(struct home *home, const char *from, const struct job_report *r)
+{
+	char node[IOCOM_NAME_MAX], class_name[64];
+	struct iocom_err err = {0};
+	bool ended;
+	uid_t uid;
+	int rc = journal_home_get(home->journal, r->job, node, &uid, class_name, &ended, &err);
+
+	if (rc == -ENOENT)
+		return 0; /* pruned */
+	if (!rc && strcmp(node, from))
+		return -EACCES;
+	if (!rc && !ended && *class_name)
+		rc = progress_note(home->progress, uid, class_name, r,
+				   loop_boot_ns(home->base->loop));
+	if (rc == -EIO)
+		base_journal_failed(home->base, &err);
+	return rc;
+}
+
+/* What is lost here is told again when the job has done twice as much. */
+int home_on_progress(void *arg, const struct peer_request *r, uint64_t ticket,
+		     struct peer_answer *answer)
+{
+	struct home *home = arg;
+	int rc = 0;
+
+	(void)ticket;
+	for (size_t i = 0; i < r->done.count && !rc; i++)
+		rc = home_progress(home, r->from, &r->done.reports[i]);
+	answer->ok = rc == 0;
+	if (rc)
+		peer_answer_refuse(answer, rc == -EACCES ? "the job was not placed there"
+							 : "the report cannot be kept");
 	return 0;
 }
 
@@ -263,7 +310,9 @@ int home_new(struct home **out, const struct home_config *config, struct iocom_e
 	home->skews = config->skews;
 	home->view = cluster_view_new(config->matrix);
 	if (!home->view ||
-	    outcomes_new(&home->outcomes, config->profiles, config->base->counters)) {
+	    outcomes_new(&home->outcomes, config->profiles, config->base->counters) ||
+	    progress_new(&home->progress, config->base->counters)) {
+		outcomes_free(home->outcomes);
 		cluster_view_free(home->view);
 		free(home);
 		return iocom_err_set(err, -ENOMEM, "out of memory");
@@ -321,6 +370,7 @@ void home_free(struct home *home)
 	place_stop(home);
 	lease_unload(home);
 	outcomes_free(home->outcomes);
+	progress_free(home->progress);
 	cluster_view_free(home->view);
 	free(home);
 }
@@ -365,6 +415,7 @@ void home_count(const struct home *home, struct home_counts *counts)
 		.leases = home->nleases,
 		.charges = cluster_view_charges(home->view),
 		.predictions = outcomes_count(home->outcomes),
+		.progress = progress_count(home->progress),
 		.charges_lost = cluster_view_charges_lost(home->view),
 		.vectors_left_out = cluster_view_left_out(home->view),
 	};

@@ -5,8 +5,8 @@
  *   place: decide (rules) -> ask guests for admission -> write the journal -> answer the client
  *
  * It asks guests (peer_message.h: admit) through the port `ask` and answers their questions
- * (started, done, renew).  It knows nothing of the guest party of its own node: for a job that runs
- * at home it uses the same port, which is short-circuited (peers.h).
+ * (started, progress, done, renew).  It knows nothing of the guest party of its own node: for a job
+ * that runs at home it uses the same port, which is short-circuited (peers.h).
  */
 #ifndef IOCOM_HOME_H
 #define IOCOM_HOME_H
@@ -107,6 +107,8 @@ int home_on_started(void *home, const struct peer_request *request, uint64_t tic
 		    struct peer_answer *answer);
 int home_on_done(void *home, const struct peer_request *request, uint64_t ticket,
 		 struct peer_answer *answer);
+int home_on_progress(void *home, const struct peer_request *request, uint64_t ticket,
+		     struct peer_answer *answer);
 int home_on_renew(void *home, const struct peer_request *request, uint64_t ticket,
 		  struct peer_answer *answer);
 /*
@@ -123,6 +125,7 @@ bool home_may_follow(const struct home *home, const char *job);
 
 struct home_counts {
 	size_t leases, charges, predictions;
+	size_t progress; /* running jobs that say what they have done so far */
 	uint64_t charges_lost;
 	uint64_t vectors_left_out; /* cluster_view_left_out */
 };

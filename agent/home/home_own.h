@@ -11,6 +11,7 @@
 struct lease_held;
 struct outcomes;
 struct place;
+struct progress;
 
 struct home {
 	const struct base *base;
@@ -19,6 +20,7 @@ struct home {
 	struct journal *journal;
 	struct profile_store *profiles;
 	struct outcomes *outcomes; /* how right the predictions were */
+	struct progress *progress; /* what running jobs have done so far */
 	const struct matrix *matrix;
 	struct cluster_view *view; /* the view of the matrix, which decisions look at */
 	const struct skews *skews;

@@ -2,6 +2,8 @@
 /* See need_resolve.h. */
 #include "agent/home/need_resolve.h"
 
+#include <math.h>
+
 /*
  * The disk work is explicit and implicit; where the papers tell them apart the share does.  What a
  * class learned of page faults counts twice where memory is short: as work that it does anywhere,
@@ -25,23 +27,61 @@ static void from_profile(struct need *n, const struct profile *p, const struct p
 		need_set(n, NEED_FAULTS_PER_MS, profile_faults_per_ms(p), NEED_PROFILE);
 }
 
-void need_resolve(struct need *n, const struct need_options *options, const struct profile *profile,
-		  const struct profile_machine *machine)
+/*
+ * Only what decides where the job runs: memory that is only guessed must not have it refused.  No
+ * less computation than the default: most jobs of most users are short, and one that is taken for
+ * short stays at home, whatever it is.
+ */
+static void from_guess(struct need *n, const struct profile *guess, const struct profile_machine *m)
 {
-	double cpu_s;
+	struct profile p = *guess;
 
+	p.cpu_ms = fmax(p.cpu_ms, n->value[NEED_CPU_S] * 1e3);
+	need_set(n, NEED_IO_PER_S, profile_rate_per_ms(&p, m) * 1e3, NEED_GUESS);
+	need_set(n, NEED_REQUESTS, profile_requests(&p), NEED_GUESS);
+	need_set(n, NEED_CPU_S, p.cpu_ms / 1e3, NEED_GUESS);
+	if (profile_request_kb(&p) > 0)
+		need_set(n, NEED_IO_SIZE_KB, profile_request_kb(&p), NEED_GUESS);
+}
+
+static bool is_option(const struct need *n, enum need_field f)
+{
+	return n->source[f] == NEED_OPTION;
+}
+
+/*
+ * Who tells how much work a job does tells its rate, too: what it does over the time that it takes
+ * alone on MACHINE, as for a class.  Who tells the rate only means it for the time of computation.
+ */
+static void rate_or_number(struct need *n, const struct profile_machine *machine)
+{
+	struct profile told = {
+		.cpu_ms = n->value[NEED_CPU_S] * 1e3,
+		.wall_ms = n->value[NEED_CPU_S] * 1e3, /* so no overlap is assumed */
+		.requests = n->value[NEED_REQUESTS],
+		.request_mb = n->value[NEED_REQUESTS] * n->value[NEED_IO_SIZE_KB] / 1e3,
+	};
+
+	if (is_option(n, NEED_IO_PER_S)) {
+		if (n->source[NEED_REQUESTS] == NEED_DEFAULT ||
+		    n->source[NEED_REQUESTS] == NEED_GUESS)
+			n->value[NEED_REQUESTS] = n->value[NEED_IO_PER_S] * n->value[NEED_CPU_S];
+	} else if (is_option(n, NEED_REQUESTS) || is_option(n, NEED_IO_SIZE_KB) ||
+		   is_option(n, NEED_CPU_S)) {
+		n->value[NEED_IO_PER_S] = profile_rate_per_ms(&told, machine) * 1e3;
+	}
+}
+
+void need_resolve(struct need *n, const struct need_options *options,
+		  const struct need_learned *learned, const struct profile_machine *machine)
+{
 	need_init(n);
-	if (profile)
-		from_profile(n, profile, machine);
+	if (learned->profile)
+		from_profile(n, learned->profile, machine);
+	else if (learned->guess)
+		from_guess(n, learned->guess, machine);
 	for (enum need_field f = 0; f < NEED_FIELDS; f++)
 		if (options->value[f] >= 0)
 			need_set(n, f, options->value[f], NEED_OPTION);
-	/* Rate and number follow from each other where an option gives only one. */
-	cpu_s = n->value[NEED_CPU_S];
-	if (n->source[NEED_IO_PER_S] > n->source[NEED_REQUESTS] &&
-	    n->source[NEED_REQUESTS] == NEED_DEFAULT)
-		n->value[NEED_REQUESTS] = n->value[NEED_IO_PER_S] * cpu_s;
-	if (n->source[NEED_REQUESTS] > n->source[NEED_IO_PER_S] &&
-	    n->source[NEED_IO_PER_S] == NEED_DEFAULT && cpu_s > 0)
-		n->value[NEED_IO_PER_S] = n->value[NEED_REQUESTS] / cpu_s;
+	rate_or_number(n, machine);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * What a job needs: each field from the options given, else from its class's profile, else a
- * stated default.
+ * guess, else a stated default.
  */
 #ifndef IOCOM_NEED_RESOLVE_H
 #define IOCOM_NEED_RESOLVE_H
@@ -9,11 +9,14 @@
 #include "balancer/settings/profile.h"
 #include "balancer/view/need.h"
 
-/*
- * The rate of a class is that of a job alone on MACHINE, the home (profile_rate_per_ms).  PROFILE
- * may be NULL.
- */
+/* What earlier runs say. */
+struct need_learned {
+	const struct profile *profile; /* of the class; NULL: it was never seen */
+	const struct profile *guess;   /* without a profile: computation and I/O; NULL: none */
+};
+
+/* The rate of a class is that of a job alone on MACHINE, the home (profile_rate_per_ms). */
 void need_resolve(struct need *need, const struct need_options *options,
-		  const struct profile *profile, const struct profile_machine *machine);
+		  const struct need_learned *learned, const struct profile_machine *machine);
 
 #endif

@@ -169,7 +169,10 @@ static int outcomes_teach(struct outcomes *o, const struct outcome *job, struct 
 	double x = outcomes_cut(log(job->wall_ms / (e->there_ms / factor)), OUTCOMES_CUT);
 	int rc = profile_error_learn(o->profiles, job->uid, job->class_name, job->node, x, err);
 
-	return rc == -ENOENT ? 0 : rc; /* the class was forgotten meanwhile */
+	if (rc == -ENOENT)
+		rc = 0; /* the class was forgotten meanwhile */
+	x = outcomes_cut(log(job->wall_ms / e->there_ms), OUTCOMES_DOUBT_CUT);
+	return rc || job->idle ? rc : profile_doubt_learn(o->profiles, job->node, x, err);
 }
 
 int outcomes_take(struct outcomes *o, const struct outcome *job, struct iocom_err *err)
@@ -197,7 +200,7 @@ double outcomes_factor(const struct profile_error *class_error, const struct pro
 
 	if (node)
 		k += outcomes_trust(node) * (node->mean_log - k);
-	return fmin(RULES_CORRECTION_MAX, fmax(RULES_CORRECTION_MIN, exp(k)));
+	return fmin(OUTCOMES_FACTOR_MOST, fmax(OUTCOMES_FACTOR_LEAST, exp(k)));
 }
 
 struct outcomes_filling {
@@ -228,6 +231,40 @@ static void outcomes_fill(void *arg, const char *node, const struct profile_erro
 	};
 }
 
+static void outcomes_fill_doubt(void *arg, const char *node, double doubt)
+{
+	struct outcomes_filling *f = arg;
+	struct outcomes_factors *out = f->out;
+	uint32_t index = f->index_of(f->arg, node);
+
+	if (doubt < log(OUTCOMES_BELIEVED) || index == UINT32_MAX ||
+	    out->ndoubts == PROFILE_DOUBTS_MAX)
+		return;
+	out->doubts[out->ndoubts++] =
+		(struct rules_correction){.node = index, .factor = exp(doubt)};
+}
+
+/* Multiplies the factor of a node by that of its doubt. */
+static void outcomes_apply_doubt(struct outcomes_factors *out, const struct rules_correction *doubt)
+{
+	size_t i = 0;
+
+	while (i < out->count && out->at[i].node != doubt->node)
+		i++;
+	if (i == out->count)
+		out->at[out->count++] = (struct rules_correction){
+			.node = doubt->node, .factor = out->others > 0 ? out->others : 1};
+	out->at[i].factor = fmin(RULES_CORRECTION_MAX, out->at[i].factor * doubt->factor);
+}
+
+double outcomes_doubt(const struct outcomes_factors *f, uint32_t node)
+{
+	for (size_t i = 0; i < f->ndoubts; i++)
+		if (f->doubts[i].node == node)
+			return f->doubts[i].factor;
+	return 1;
+}
+
 static int outcomes_order(const void *a, const void *b)
 {
 	uint32_t x = ((const struct rules_correction *)a)->node;
@@ -245,8 +282,12 @@ int outcomes_correct(struct outcomes *o, uid_t uid, const char *class_name,
 
 	*out = (struct outcomes_factors){.others = 0};
 	rc = profile_errors(o->profiles, uid, class_name, outcomes_fill, &filling, err);
+	if (!rc)
+		rc = profile_doubts(o->profiles, outcomes_fill_doubt, &filling, err);
 	if (rc)
 		*out = (struct outcomes_factors){.others = 0};
+	for (size_t i = 0; i < out->ndoubts; i++)
+		outcomes_apply_doubt(out, &out->doubts[i]);
 	qsort(out->at, out->count, sizeof(out->at[0]), outcomes_order);
 	return rc;
 }

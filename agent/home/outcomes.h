@@ -22,8 +22,14 @@
  *   c   = m_c n_c / (n_c + 2)
  *   f_k = exp( c + (m_k - c) n_k / (n_k + 2) ),  f = exp( c ) for nodes without a job
  *
- * within RULES_CORRECTION_MIN and _MAX: few jobs say little, and a node is like the others until
+ * within OUTCOMES_FACTOR_LEAST and _MOST: few jobs say little, and a node is like the others until
  * its own jobs say otherwise.
+ *
+ * Doubts, by node, of all users' and classes' jobs that teach and were not idle: a node whose jobs
+ * take far longer than expected after these corrections says more of itself than is true, or its
+ * disk has become slow.  x is cut at +-OUTCOMES_DOUBT_CUT and moves the node's doubt (profile.h).
+ * If a doubt reaches log OUTCOMES_BELIEVED, the node's word is not believed: its factor, for every
+ * class and user, is that of the doubt times the one above.
  */
 #ifndef IOCOM_OUTCOMES_H
 #define IOCOM_OUTCOMES_H
@@ -39,8 +45,13 @@
 #include "iocom/err.h"
 #include "iocom/rules.h"
 
-#define OUTCOMES_FADE 0.98
-#define OUTCOMES_CUT  1.3862943611198906 /* log 4 */
+#define OUTCOMES_FADE	      0.98
+#define OUTCOMES_CUT	      1.3862943611198906 /* log 4 */
+
+#define OUTCOMES_FACTOR_LEAST RULES_CORRECTION_MIN
+#define OUTCOMES_FACTOR_MOST  4.0
+#define OUTCOMES_DOUBT_CUT    2.0794415416798357 /* log 8 */
+#define OUTCOMES_BELIEVED     2.0		 /* up to this factor a node is believed */
 
 struct outcomes;
 
@@ -55,6 +66,8 @@ struct outcome {
 	 * may be wrong, which is no error of the rules.
 	 */
 	bool teaches;
+	/* Much of its time it waited for neither a processor nor the disk: that is not the node. */
+	bool idle;
 };
 
 /* COUNTERS: outcomes_refused, predictions_replaced.  Returns 0 or -ENOMEM. */
@@ -78,10 +91,15 @@ double outcomes_factor(const struct profile_error *class_error, const struct pro
 
 /* Corrections for a request (struct rules_request), in ascending order of nodes. */
 struct outcomes_factors {
-	struct rules_correction at[PROFILE_NODES_MAX];
+	struct rules_correction at[PROFILE_NODES_MAX + PROFILE_DOUBTS_MAX];
 	size_t count;
-	double others; /* 0: nothing is known, and `count` is 0 */
+	double others; /* 0: nothing is known of the class, and `at` has doubts only */
+	/* The nodes that are not believed, by the same order, with the factors of their doubts. */
+	struct rules_correction doubts[PROFILE_DOUBTS_MAX];
+	size_t ndoubts;
 };
+/* Returns the factor of the doubt of a node; 1: it is believed. */
+double outcomes_doubt(const struct outcomes_factors *factors, uint32_t node);
 /*
  * Fills OUT for UID's CLASS_NAME; INDEX_OF returns a node's place in the view, UINT32_MAX: it has
  * none, and is left out.  Returns 0, or negative errno of the store (then OUT corrects nothing).

@@ -106,6 +106,7 @@ static int place_copy_nodes(struct place *p, const struct shown *s, uint64_t now
 			.vector = *cluster_view_vector(view, s->list[i]),
 			.age_ms = cluster_view_age_ms(view, s->list[i], now),
 			.self = s->list[i] == 0,
+			.doubt = outcomes_doubt(&p->factors, s->list[i]),
 		};
 	return 0;
 }

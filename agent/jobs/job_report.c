@@ -8,6 +8,7 @@
 
 #include "user/pack.h"
 
+#define RUNNING	  "running"
 #define WHOLE_RUN 5 /* numbers of a behaviour that belong to no single phase */
 
 /* "behaviour": [ of the whole run..., [ [cpu, com, disk, wall, dominant]... ] ] */
@@ -135,7 +136,7 @@ int job_report_others(const msgpack_object *map, const msgpack_object_array **ot
 
 int job_report_unpack(struct job_report *r, const msgpack_object *map)
 {
-	static const char *const states[] = {"exited", "killed", "failed", "lost"};
+	static const char *const states[] = {"exited", "killed", "failed", "lost", RUNNING};
 
 	*r = (struct job_report){0};
 	if (unpack_str(map, "job", r->job, sizeof(r->job)) ||
@@ -151,10 +152,15 @@ int job_report_unpack(struct job_report *r, const msgpack_object *map)
 	    r->request_kb < 0 || r->memory_mb < 0 || r->faults_per_ms < 0 ||
 	    behaviour_unpack(&r->behaviour, map))
 		return -EBADMSG;
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		if (!strcmp(r->state, states[i]))
 			return 0;
 	return -EBADMSG;
+}
+
+bool job_report_running(const struct job_report *r)
+{
+	return !strcmp(r->state, RUNNING);
 }
 
 void job_report_profile(const struct job_report *r, struct profile *run)

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The report that a target sends home when a job is over, and what home learns from it. */
+/*
+ * The report that a target sends home when a job is over, and what home learns from it.  Of a job
+ * that runs, it says what the job has done so far.
+ */
 #ifndef IOCOM_JOB_REPORT_H
 #define IOCOM_JOB_REPORT_H
 
 #include <msgpack.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "user/behaviour.h"
 #include "balancer/settings/profile.h"
 #include "user/spec.h"
 
-/* How a job ended and what it used. */
+/* How a job ended, or that it runs, and what it used. */
 struct job_report {
 	char job[SPEC_JOB_MAX];
-	char state[16]; /* exited, killed, failed, lost */
+	char state[16]; /* exited, killed, failed, lost; running */
 	uint64_t kind, value;
 	uint64_t start_ns, end_ns, wall_ms;
 	double cpu_ms; /* at reference speed 1 */
@@ -34,6 +38,7 @@ void job_report_pack_first(const struct job_report *report, size_t more, msgpack
  */
 int job_report_others(const msgpack_object *map, const msgpack_object_array **others);
 int job_report_unpack(struct job_report *report, const msgpack_object *map);
+bool job_report_running(const struct job_report *report);
 /* What the class profile learns from the report. */
 void job_report_profile(const struct job_report *report, struct profile *run);
 

@@ -9,6 +9,7 @@
 #include "balancer/view/msgpack_map.h"
 
 #define VALUE_MAX 1e12
+#define GUESSED	  "guessed" /* in an order: the defaults are guesses */
 
 static const struct {
 	const char *name;
@@ -26,7 +27,12 @@ static const struct {
 	[NEED_IMPLICIT_SHARE] = {"implicit_share", 0, 1},
 };
 
-static const char *const sources[] = {"default", "profile", "option"};
+static const char *const sources[] = {
+	[NEED_DEFAULT] = "default",
+	[NEED_PROFILE] = "profile",
+	[NEED_OPTION] = "option",
+	[NEED_GUESS] = "guess",
+};
 
 const char *need_name(enum need_field field)
 {
@@ -71,22 +77,32 @@ void need_request(const struct need *n, struct rules_request *r)
 	};
 }
 
+static bool need_is_told(const struct need *n, enum need_field f)
+{
+	return n->source[f] == NEED_OPTION || n->source[f] == NEED_PROFILE;
+}
+
 double need_declared_per_ms(const struct need *n)
 {
-	return n->source[NEED_IO_PER_S] == NEED_DEFAULT && n->source[NEED_REQUESTS] == NEED_DEFAULT
-		       ? 0
-		       : n->value[NEED_IO_PER_S] / 1e3 * (1 - n->value[NEED_IMPLICIT_SHARE]);
+	return need_is_told(n, NEED_IO_PER_S) || need_is_told(n, NEED_REQUESTS)
+		       ? n->value[NEED_IO_PER_S] / 1e3 * (1 - n->value[NEED_IMPLICIT_SHARE])
+		       : 0;
 }
 
 bool need_is_known(const struct need *n)
 {
-	return n->source[NEED_CPU_S] != NEED_DEFAULT || n->source[NEED_REQUESTS] != NEED_DEFAULT ||
-	       n->source[NEED_IO_PER_S] != NEED_DEFAULT;
+	return need_is_told(n, NEED_CPU_S) || need_is_told(n, NEED_REQUESTS) ||
+	       need_is_told(n, NEED_IO_PER_S);
+}
+
+bool need_is_guess(const struct need *n)
+{
+	return n->source[NEED_CPU_S] == NEED_GUESS || n->source[NEED_REQUESTS] == NEED_GUESS;
 }
 
 double need_declared_mb(const struct need *n)
 {
-	return n->source[NEED_MEMORY_MB] == NEED_DEFAULT ? 0 : n->value[NEED_MEMORY_MB];
+	return need_is_told(n, NEED_MEMORY_MB) ? n->value[NEED_MEMORY_MB] : 0;
 }
 
 double need_cpu_share(const struct need *n)
@@ -173,24 +189,42 @@ int need_options_unpack(struct need_options *o, const msgpack_object *map, struc
 void need_pack(const struct need *n, msgpack_packer *pk)
 {
 	map_key(pk, "need");
-	msgpack_pack_map(pk, NEED_FIELDS);
+	msgpack_pack_map(pk, NEED_FIELDS + 1);
+	/* A build that knows no guesses takes them for defaults. */
+	map_key(pk, GUESSED);
+	if (need_is_guess(n))
+		msgpack_pack_true(pk);
+	else
+		msgpack_pack_false(pk);
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
+		enum need_source source = n->source[f] == NEED_GUESS ? NEED_DEFAULT : n->source[f];
+
 		map_key(pk, fields[f].name);
 		msgpack_pack_array(pk, 2);
 		msgpack_pack_double(pk, n->value[f]);
-		msgpack_pack_uint8(pk, (uint8_t)n->source[f]);
+		msgpack_pack_uint8(pk, (uint8_t)source);
 	}
+}
+
+/* The fields that a guess may fill in. */
+static bool need_may_be_guessed(enum need_field f)
+{
+	return f == NEED_IO_PER_S || f == NEED_IO_SIZE_KB || f == NEED_REQUESTS || f == NEED_CPU_S;
 }
 
 int need_unpack(struct need *n, const msgpack_object *message)
 {
-	const msgpack_object *map = map_find(message, "need");
+	const msgpack_object *map = map_find(message, "need"), *guess;
+	bool guessed;
 
 	need_init(n); /* an older build does not send all fields */
 	if (!map || map->type != MSGPACK_OBJECT_MAP)
 		return -EBADMSG;
+	guess = map_find(map, GUESSED); /* an older build does not send it */
+	guessed = guess && guess->type == MSGPACK_OBJECT_BOOLEAN && guess->via.boolean;
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
 		const msgpack_object *o = map_find(map, fields[f].name), *pair;
+		enum need_source source;
 
 		if (!o)
 			continue;
@@ -202,7 +236,10 @@ int need_unpack(struct need *n, const msgpack_object *message)
 		    pair[1].via.u64 > NEED_OPTION ||
 		    (fields[f].most > 0 && pair[0].via.f64 > fields[f].most))
 			return -EBADMSG;
-		need_set(n, f, pair[0].via.f64, (enum need_source)pair[1].via.u64);
+		source = (enum need_source)pair[1].via.u64;
+		if (guessed && source == NEED_DEFAULT && need_may_be_guessed(f))
+			source = NEED_GUESS;
+		need_set(n, f, pair[0].via.f64, source);
 	}
 	return 0;
 }
@@ -230,7 +267,7 @@ static int need_json_source(const json_t *value, enum need_source *out)
 {
 	const char *name = json_string_value(value);
 
-	for (enum need_source s = NEED_DEFAULT; name && s <= NEED_OPTION; s++) {
+	for (enum need_source s = NEED_DEFAULT; name && s <= NEED_GUESS; s++) {
 		if (!strcmp(name, sources[s])) {
 			*out = s;
 			return 0;

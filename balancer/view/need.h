@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * What a job needs (r.vector, MODEL 4.5): the value of each field, and its source: an option,
- * the profile of the job's class, or a default.  It has three forms:
+ * the profile of the job's class, a guess (what jobs of other classes need, or what those of its
+ * class that still run have done), or a default.  It has three forms:
  *
  *   in a request   the given options only: { "io_per_s": value, ... }
  *   in an order    { "io_per_s": [value, source], ... }        (home to guest, MessagePack)
@@ -16,7 +17,7 @@
 #include "iocom/err.h"
 #include "iocom/rules.h"
 
-enum need_source { NEED_DEFAULT, NEED_PROFILE, NEED_OPTION };
+enum need_source { NEED_DEFAULT, NEED_PROFILE, NEED_OPTION, NEED_GUESS };
 
 enum need_field {
 	NEED_IO_PER_S, /* disk requests per wall-clock second when the job runs alone */
@@ -43,7 +44,7 @@ struct need_options {
 
 /* The name requests and answers use: "io_per_s". */
 const char *need_name(enum need_field field);
-/* "default", "profile", "option". */
+/* "default", "profile", "option", "guess". */
 const char *need_source_name(enum need_source source);
 /* Sets every field to its default. */
 void need_init(struct need *need);
@@ -52,11 +53,13 @@ void need_set(struct need *need, enum need_field field, double value, enum need_
 void need_request(const struct need *need, struct rules_request *request);
 /*
  * Returns the explicit part of the declared alone-rate (disk requests per ms); 0 if the rate is
- * only a default.
+ * only a default or a guess.
  */
 double need_declared_per_ms(const struct need *need);
-/* Returns whether any of the computation and the I/O is more than a default. */
+/* Returns whether any of the computation and the I/O is more than a default or a guess. */
 bool need_is_known(const struct need *need);
+/* Returns whether the computation or the I/O is a guess. */
+bool need_is_guess(const struct need *need);
 /* Returns the declared memory; 0 if it is only a default. */
 double need_declared_mb(const struct need *need);
 /* Returns the share of one core that the job keeps busy when it runs alone, 0 to 1. */

@@ -241,7 +241,8 @@ static json_t *placement_node_json(const struct placement_node *n)
 
 	if (!out || vector_json(&n->vector, out) ||
 	    placement_set(out, "self", json_boolean(n->self)) ||
-	    placement_set(out, "age_ms", json_real(n->age_ms))) {
+	    placement_set(out, "age_ms", json_real(n->age_ms)) ||
+	    (n->doubt > 1 && placement_set(out, "doubt", json_real(n->doubt)))) {
 		json_decref(out);
 		return NULL;
 	}

@@ -98,7 +98,8 @@ struct placement_ask {
 struct placement_node {
 	struct iocom_vector vector;
 	double age_ms;
-	bool self; /* home */
+	bool self;    /* home */
+	double doubt; /* jobs there took so many times what its word let expect; 0 or 1: believed */
 };
 
 /* A node that did not take the job. */

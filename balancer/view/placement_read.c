@@ -125,10 +125,15 @@ static int placement_read_kept(struct placement *p, const json_t *document, cons
 static int placement_read_node(struct placement_node *n, const json_t *value)
 {
 	const json_t *age = json_object_get(value, "age_ms");
+	const json_t *doubt = json_object_get(value, "doubt");
 
 	n->age_ms = json_number_value(age);
+	n->doubt = json_number_value(doubt);
 	n->self = json_is_true(json_object_get(value, "self"));
-	return (age && !json_is_number(age)) || vector_json_read(value, &n->vector) ? -EPROTO : 0;
+	return (age && !json_is_number(age)) || (doubt && !json_is_number(doubt)) ||
+			       vector_json_read(value, &n->vector)
+		       ? -EPROTO
+		       : 0;
 }
 
 static int placement_read_nodes(struct placement *p, const json_t *document)

@@ -65,7 +65,7 @@ static int view_job_factor(struct field_reader *r, const json_t *value, double *
 	int rc = field_number(r, value, out);
 
 	if (!rc && (*out < RULES_CORRECTION_MIN || *out > RULES_CORRECTION_MAX))
-		rc = field_expected(r, "a factor from 0.25 to 4", value);
+		rc = field_expected(r, "a factor from 0.25 to 1024", value);
 	return rc;
 }
 

@@ -306,10 +306,11 @@ int rules_node_loads(struct rules_node *node, enum rules_rates rates);
 
 /*
  * What earlier responses of such jobs at NODE were, over what was expected of them (MODEL 2.1).
- * The bounds keep one odd measurement from ruling a node out, or from drawing every job to it.
+ * The lower bound keeps an odd measurement from drawing every job to a node.  The upper one is that
+ * of a node whose word is not believed.
  */
 #define RULES_CORRECTION_MIN 0.25
-#define RULES_CORRECTION_MAX 4.0
+#define RULES_CORRECTION_MAX 1024.0
 struct rules_correction {
 	uint32_t node;
 	double factor; /* RULES_CORRECTION_MIN to RULES_CORRECTION_MAX; 1: none */

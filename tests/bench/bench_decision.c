@@ -261,7 +261,8 @@ static void take(struct cluster *c, const struct asked *asked, struct placement 
 	must(unpack_map(&map, asked->bytes, asked->length) == 0);
 	must(placement_ask_unpack(&p->ask, &map.data, NULL) == 0);
 	must(profile_get(c->home->profiles, 0, p->ask.class_name, &profile, NULL) != 0);
-	need_resolve(&p->need, &p->ask.need, NULL, NULL);
+	need_resolve(&p->need, &p->ask.need, &(struct need_learned){0},
+		     &(struct profile_machine){0});
 	need_request(&p->need, request);
 	msgpack_unpacked_destroy(&map);
 }

@@ -116,7 +116,9 @@ static int port_ask(void *arg, const char *node, const char *address, uint16_t p
 	assert_true(gstage.nquestions < GSTAGE_QUESTIONS);
 	*q = (struct gstage_question){
 		.type = request->type, .answered = answered, .arg = answered_arg};
-	q->reports = request->type == PEER_DONE ? request->done.count : 0;
+	q->reports = request->type == PEER_DONE || request->type == PEER_PROGRESS
+			     ? request->done.count
+			     : 0;
 	snprintf(q->node, sizeof(q->node), "%s", node);
 	memcpy(q->job, request->job, sizeof(q->job));
 	gstage.nquestions++;

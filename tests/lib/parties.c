@@ -416,6 +416,7 @@ static int party_make_home(struct party *party)
 	home_watch(party->home, &party->watch);
 	peers_serve(&party->peers, PEER_STARTED, home_on_started, party->home);
 	peers_serve(&party->peers, PEER_DONE, home_on_done, party->home);
+	peers_serve(&party->peers, PEER_PROGRESS, home_on_progress, party->home);
 	peers_serve(&party->peers, PEER_RENEW, home_on_renew, party->home);
 	return 0;
 }

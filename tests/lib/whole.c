@@ -186,6 +186,7 @@ static int make_home(struct whole *w, struct iocom_err *err)
 		return rc;
 	peers_serve(&w->peers, PEER_STARTED, home_on_started, w->home);
 	peers_serve(&w->peers, PEER_DONE, home_on_done, w->home);
+	peers_serve(&w->peers, PEER_PROGRESS, home_on_progress, w->home);
 	peers_serve(&w->peers, PEER_RENEW, home_on_renew, w->home);
 	return 0;
 }

@@ -173,7 +173,7 @@ static void test_expectations(void **state)
 	job.ncorrections = 1;
 	assert_int_equal(cluster_view_expect(view, &job, at, 1, &twice), 0);
 	assert_true(twice.there_ms > 1.9 * e[0].there_ms - 200 && twice.there_factor == 2);
-	job.correction = 77;
+	job.correction = 7777;
 	assert_int_equal(cluster_view_expect(view, &job, at, 1, &twice), -EINVAL);
 }
 

@@ -124,6 +124,40 @@ static void test_forty_ends(void **state)
 	trace_compare(__func__);
 }
 
+/* --- what running jobs have done ---------------------------------------------------------- */
+
+/* Home is told of a job of an unknown class at 1, 2, 4 and 8 s, and of two of them at once. */
+static void test_progress_is_told(void **state)
+{
+	struct job_order order = gstage_order("n2-1-1");
+	struct job_order known = gstage_order("n2-1-3"), nameless = gstage_order("n2-1-4");
+
+	(void)state;
+	strcpy(order.class_name, "fit");
+	strcpy(known.class_name, "sort");
+	need_set(&known.need, NEED_CPU_S, 30, NEED_PROFILE);
+	gstage_run_order(&order, 10);
+	strcpy(order.job, "n2-1-2");
+	gstage_run_order(&order, 11);
+	gstage_run_order(&known, 12);	 /* it does not more than it needs */
+	gstage_run_order(&nameless, 13); /* nothing can be learned of it */
+	trace_pause(true);
+	gstage_chores(11);
+	trace_pause(false);
+	assert_int_equal(gstage_asked(PEER_PROGRESS, "n2-1-2"), 4); /* the newest comes first */
+	assert_int_equal(gstage_asked(PEER_PROGRESS, "n2-1-1"), 0);
+	assert_int_equal(gstage_asked(PEER_PROGRESS, "n2-1-3"), 0);
+	assert_int_equal(gstage_asked(PEER_PROGRESS, "n2-1-4"), 0);
+	assert_int_equal(gstage.questions[gstage.nquestions - 1].reports, 2);
+	/* It is not told again whether home answers or not, and the end is reported as ever. */
+	gstage_home(PEER_PROGRESS, "n2-1-2", NULL);
+	gstage_home_ok(PEER_PROGRESS, "n2-1-2");
+	shim_exited("n2-1-1", 0, 0);
+	gstage_pass(100);
+	gstage_home_ok(PEER_DONE, "n2-1-1");
+	assert_int_equal(gstage.counters.reports_unacknowledged, 0);
+}
+
 /* --- a journal that fails ----------------------------------------------------------------- */
 
 static void journal_breaks(const char *job)
@@ -366,19 +400,13 @@ static void test_each_three_writes_fail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_told_until_it_is_heard),
-		TEST(test_start_is_told_five_times),
-		TEST(test_start_is_heard),
-		TEST(test_answer_after_the_end),
-		TEST(test_home_cannot_be_asked),
-		TEST(test_forty_ends),
-		TEST(test_end_is_not_written),
-		TEST(test_journal_is_locked),
-		TEST(test_one_of_three_is_not_written),
-		TEST(test_answer_is_not_written),
-		TEST(test_start_is_not_written),
-		TEST(test_each_write_fails_once),
-		TEST(test_each_three_writes_fail),
+		TEST(test_told_until_it_is_heard), TEST(test_start_is_told_five_times),
+		TEST(test_start_is_heard),	   TEST(test_answer_after_the_end),
+		TEST(test_home_cannot_be_asked),   TEST(test_forty_ends),
+		TEST(test_progress_is_told),	   TEST(test_end_is_not_written),
+		TEST(test_journal_is_locked),	   TEST(test_one_of_three_is_not_written),
+		TEST(test_answer_is_not_written),  TEST(test_start_is_not_written),
+		TEST(test_each_write_fails_once),  TEST(test_each_three_writes_fail),
 	};
 
 	trace_file("agent_guest_reports");

@@ -41,6 +41,8 @@ static char dir[] = "/tmp/iocom-test-home-outcomes-XXXXXX", path[80], profile_pa
 static struct {
 	char job[SPEC_JOB_MAX], node[IOCOM_NAME_MAX];
 	struct rules_expectation expected;
+	struct need need;
+	double doubt; /* of n2, as the answer has it; 0 or 1: none */
 	char why[400];
 } last;
 
@@ -85,6 +87,10 @@ static void placed(void *arg, json_t *answer, const char *why)
 	assert_int_equal(placement_read(&p, answer, "it", NULL), 0);
 	snprintf(last.job, sizeof(last.job), "%s", p.job);
 	last.expected = p.expectation;
+	last.need = p.need;
+	for (size_t i = 0; i < p.nnodes; i++)
+		if (!strcmp(p.nodes[i].vector.name, "n2"))
+			last.doubt = p.nodes[i].doubt;
 	placement_fini(&p);
 	json_decref(answer);
 }
@@ -325,6 +331,114 @@ static void test_by_node(void **state)
 	assert_true(home_factor > 1 && home_factor < there);
 	assert_int_equal(errors_of("n2")->jobs, 12);
 	assert_null(errors_of("n1"));
+}
+
+/* --- what running jobs say ------------------------------------------------------------- */
+
+/* The last job's node, or another, says what the job has done so far.  Returns home's answer. */
+static bool progress(const char *from, const char *job, double cpu_ms)
+{
+	struct job_report r = {
+		.state = "running", .wall_ms = 1000, .cpu_ms = cpu_ms, .requests = 50};
+	struct peer_request request = {.type = PEER_PROGRESS, .done = {.reports = &r, .count = 1}};
+	struct peer_answer answer = {.ok = false};
+
+	snprintf(r.job, sizeof(r.job), "%s", job);
+	snprintf(request.from, sizeof(request.from), "%s", from);
+	memcpy(request.job, r.job, sizeof(request.job));
+	assert_int_equal(home_on_progress(home, &request, 0, &answer), 0);
+	return answer.ok;
+}
+
+/* What the next job of the class needs, as home says it. */
+static const struct need *need_of(const char *class_name)
+{
+	struct placement_ask ask = job_of(class_name, "");
+
+	ask.run = false;
+	submit(&ask);
+	return &last.need;
+}
+
+static void test_running_jobs(void **state)
+{
+	struct placement_ask ask = job_of("fit", "n2");
+	struct home_counts counts;
+	char job[SPEC_JOB_MAX];
+
+	(void)state;
+	submit(&ask);
+	memcpy(job, last.job, sizeof(job));
+	assert_int_equal(need_of("fit")->source[NEED_CPU_S], NEED_DEFAULT);
+	assert_false(progress("n3", job, 9000)); /* it does not run there */
+	assert_true(progress("n2", "n1-0-99", 9000));
+	assert_int_equal(need_of("fit")->source[NEED_CPU_S], NEED_DEFAULT);
+	assert_true(progress("n2", job, 4000));
+	assert_int_equal(need_of("fit")->source[NEED_CPU_S], NEED_GUESS);
+	assert_true(last.need.value[NEED_CPU_S] == 8 && last.need.value[NEED_REQUESTS] == 100);
+	assert_false(last.expected.known); /* a guess is no expectation */
+	assert_int_equal(need_of("other")->source[NEED_CPU_S], NEED_DEFAULT);
+	home_count(home, &counts);
+	assert_int_equal(counts.progress, 1);
+	/* when the job has ended, the class has a profile, and a late report says nothing */
+	memcpy(last.job, job, sizeof(job));
+	strcpy(last.node, "n2");
+	runs(5000);
+	assert_true(progress("n2", job, 4000));
+	home_count(home, &counts);
+	assert_int_equal(counts.progress, 0);
+	assert_int_equal(need_of("fit")->source[NEED_CPU_S], NEED_PROFILE);
+	assert_true(last.need.value[NEED_CPU_S] == 2);
+	/* the next one does far more: those after it are expected to need half of that more */
+	submit(&ask);
+	assert_true(progress("n2", last.job, 10000));
+	assert_int_equal(need_of("fit")->source[NEED_CPU_S], NEED_PROFILE);
+	assert_true(last.need.value[NEED_CPU_S] == 6);
+}
+
+/*
+ * Jobs at n2 wait for its processor far longer than its vector lets expect: it is not believed, and
+ * the answer says so, of other classes' jobs, too.  Jobs that sleep are no reason.
+ */
+static void test_doubted_node(void **state)
+{
+	struct placement_ask ask = job_of("sort", "n2");
+	struct job_report r;
+
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		submit(&ask);
+		runs(90000); /* it slept */
+	}
+	submit(&ask);
+	assert_true(last.doubt <= 1);
+	for (int i = 0; i < 12; i++) {
+		submit(&ask);
+		loop_advance(base.loop, 90000 * CLOCK_NS_PER_MS);
+		r = report_of("exited", 90000);
+		r.behaviour.run_wait_ms = 88000;
+		tell(&r);
+	}
+	submit(&ask);
+	assert_true(last.doubt > 2 && last.expected.there_factor > 8);
+	ask = job_of("other", "n2");
+	submit(&ask);
+	assert_true(last.doubt > 2);
+}
+
+/* A class never seen: what is typical of the user's classes is guessed of it. */
+static void test_typical_needs(void **state)
+{
+	const struct profile run = {
+		.cpu_ms = 3000, .requests = 10, .request_mb = 1, .wall_ms = 4000};
+
+	(void)state;
+	assert_int_equal(profile_learn(profiles, USER, "a", &run, &err), 0);
+	assert_int_equal(need_of("new")->source[NEED_CPU_S], NEED_DEFAULT);
+	assert_int_equal(profile_learn(profiles, USER, "b", &run, &err), 0);
+	assert_int_equal(need_of("new")->source[NEED_CPU_S], NEED_GUESS);
+	assert_true(last.need.value[NEED_CPU_S] == 3 && last.need.value[NEED_REQUESTS] == 10);
+	assert_int_equal(last.need.source[NEED_MEMORY_MB], NEED_DEFAULT);
 }
 
 /* --- how long it took ----------------------------------------------------------------- */
@@ -639,6 +753,9 @@ int main(void)
 		CASE(test_kept),
 		CASE(test_unknown_and_told),
 		CASE(test_by_node),
+		CASE(test_running_jobs),
+		CASE(test_typical_needs),
+		CASE(test_doubted_node),
 		CASE(test_waits),
 		CASE(test_lies),
 		CASE(test_clock_steps_back),

@@ -49,7 +49,7 @@ static int resolve(struct need *n, const char *name, double value, const struct 
 	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
 	rc = need_options_unpack(&options, &map.data, err);
 	if (!rc)
-		need_resolve(n, &options, p, &home);
+		need_resolve(n, &options, &(struct need_learned){.profile = p}, &home);
 	msgpack_unpacked_destroy(&map);
 	msgpack_sbuffer_destroy(&b);
 	return rc;
@@ -94,13 +94,18 @@ static void test_rate_and_number(void **state)
 	assert_int_equal(resolve(&n, "io_per_s", 300, NULL, NULL), 0);
 	NEAR(n.value[NEED_REQUESTS], 300); /* 1 s of the rate */
 	assert_int_equal(resolve(&n, "requests", 500, NULL, NULL), 0);
-	NEAR(n.value[NEED_IO_PER_S], 500);
-	NEAR(need_declared_per_ms(&n), 0.5);
+	/* over 1 s of computation, the default, and 1 s at this home's disk */
+	NEAR(n.value[NEED_IO_PER_S], 250);
+	NEAR(need_declared_per_ms(&n), 0.25);
 	need_request(&n, &r);
-	NEAR(r.io_per_ms, 0.5);
+	NEAR(r.io_per_ms, 0.25);
 	NEAR(r.requests, 500);
 	NEAR(r.cpu_ms, 1000);
 	assert_int_equal(r.tasks, 1);
+	/* what is told beside a profile has the rate that follows from both: 4 s, and 0.5 s */
+	assert_int_equal(resolve(&n, "cpu_s", 4, &profile, NULL), 0);
+	NEAR(n.value[NEED_REQUESTS], 500);
+	NEAR(n.value[NEED_IO_PER_S], 500 / 4.5);
 	/* an option of 0 is an option */
 	assert_int_equal(resolve(&n, "io_per_s", 0, &profile, NULL), 0);
 	NEAR(n.value[NEED_IO_PER_S], 0);
@@ -146,9 +151,81 @@ static void test_rate_of_the_home(void **state)
 
 	(void)state;
 	need_options_init(&options);
-	need_resolve(&n, &options, &ran_fast, &slow);
+	need_resolve(&n, &options, &(struct need_learned){.profile = &ran_fast}, &slow);
 	NEAR(n.value[NEED_IO_PER_S], 156.25);
 	NEAR(n.value[NEED_REQUESTS], 10000);
+}
+
+/*
+ * What is guessed decides where a job runs.  Nobody was told it, so it is no load that was
+ * announced, and nothing is expected by it; and memory that is only guessed must not have a job
+ * refused.
+ */
+static void test_guess(void **state)
+{
+	const struct need_learned learned = {.guess = &profile};
+	struct need_options options;
+	struct need n;
+
+	(void)state;
+	need_options_init(&options);
+	need_resolve(&n, &options, &learned, &home);
+	assert_false(need_is_known(&n));
+	assert_true(need_is_guess(&n));
+	NEAR(n.value[NEED_CPU_S], 2);
+	NEAR(n.value[NEED_REQUESTS], 500);
+	NEAR(n.value[NEED_IO_SIZE_KB], 64);
+	NEAR(n.value[NEED_IO_PER_S], 200);
+	NEAR(n.value[NEED_MEMORY_MB], 50);
+	assert_int_equal(n.source[NEED_REQUESTS], NEED_GUESS);
+	assert_string_equal(need_source_name(NEED_GUESS), "guess");
+	NEAR(need_declared_per_ms(&n), 0);
+	NEAR(need_declared_mb(&n), 0);
+	/* who was short so far may still be long: no less than the default */
+	need_resolve(&n, &options, &(struct need_learned){.guess = &(struct profile){.cpu_ms = 20}},
+		     &home);
+	NEAR(n.value[NEED_CPU_S], 1);
+	assert_true(need_is_guess(&n));
+	/* an option is more than a guess, and leaves the other fields guessed */
+	options.value[NEED_REQUESTS] = 7;
+	need_resolve(&n, &options, &learned, &home);
+	NEAR(n.value[NEED_REQUESTS], 7);
+	NEAR(n.value[NEED_CPU_S], 2);
+	assert_true(need_is_known(&n));
+	/* a profile is more than a guess */
+	need_resolve(&n, &options, &(struct need_learned){.profile = &profile, .guess = &profile},
+		     &home);
+	assert_false(need_is_guess(&n));
+}
+
+/* A guess reaches the node that runs the job; a build that knows none takes it for a default. */
+static void test_guess_in_an_order(void **state)
+{
+	struct need_options options;
+	const msgpack_object *need;
+	msgpack_unpacked map;
+	msgpack_sbuffer b;
+	msgpack_packer pk;
+	struct need n, back;
+
+	(void)state;
+	need_options_init(&options);
+	options.value[NEED_DATA_MB] = 5;
+	need_resolve(&n, &options, &(struct need_learned){.guess = &profile}, &home);
+	msgpack_sbuffer_init(&b);
+	msgpack_packer_init(&pk, &b, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 1);
+	need_pack(&n, &pk);
+	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
+	assert_int_equal(need_unpack(&back, &map.data), 0);
+	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
+		NEAR(back.value[f], n.value[f]);
+		assert_int_equal(back.source[f], n.source[f]);
+	}
+	need = unpack_get(unpack_get(&map.data, "need"), "requests");
+	assert_int_equal(need->via.array.ptr[1].via.u64, NEED_DEFAULT);
+	msgpack_unpacked_destroy(&map);
+	msgpack_sbuffer_destroy(&b);
 }
 
 static void test_mistakes(void **state)
@@ -223,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sources),	      cmocka_unit_test(test_rate_and_number),
 		cmocka_unit_test(test_mapped_reader), cmocka_unit_test(test_rate_of_the_home),
+		cmocka_unit_test(test_guess),	      cmocka_unit_test(test_guess_in_an_order),
 		cmocka_unit_test(test_mistakes),      cmocka_unit_test(test_order),
 	};
 

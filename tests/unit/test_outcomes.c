@@ -234,7 +234,9 @@ static void test_shrunk(void **state)
 	f = factors_of(USER, "sort");
 	assert_int_equal(f.count, 2);
 	assert_true(f.at[0].node < f.at[1].node); /* in the view's order, not the names' */
-	assert_true(factor_at(&f, 7) > 1.9 && factor_at(&f, 7) < 2);
+	/* Nothing expected more of it, so it is doubted, too. */
+	assert_true(factor_at(&f, 7) / outcomes_doubt(&f, 7) > 1.9);
+	assert_true(factor_at(&f, 7) / outcomes_doubt(&f, 7) < 2);
 	assert_true(factor_at(&f, 5) >= 1 && factor_at(&f, 5) < 1.05);
 	assert_true(f.others > 1.2 && f.others < 1.7);
 	/* Others' classes, and this user's others, know nothing of it. */
@@ -280,6 +282,101 @@ static void test_cut(void **state)
 	f = factors_of(USER, "sort");
 	assert_true(factor_at(&f, 7) < 0.26 && factor_at(&f, 7) >= RULES_CORRECTION_MIN);
 	assert_true(f.others >= RULES_CORRECTION_MIN);
+}
+
+/* --- nodes that are not believed --------------------------------------------------- */
+
+/* The corrected expectation of a job of class "sort" at n2, whose rules alone expect RULES_MS. */
+static double expected_now(double rules_ms)
+{
+	const struct outcomes_factors f = factors_of(USER, "sort");
+
+	return rules_ms * (f.count ? factor_at(&f, 7) : 1);
+}
+
+/* Runs jobs at n2 that take WALL_MS, where the rules alone expect RULES_MS. */
+static void run(int jobs, double wall_ms, double rules_ms)
+{
+	for (int i = 0; i < jobs; i++) {
+		double expected = expected_now(rules_ms);
+
+		take("n2", wall_ms, expected, expected / rules_ms, true);
+	}
+}
+
+static double doubt_of(uint32_t node)
+{
+	const struct outcomes_factors f = factors_of(USER + 1, "never seen");
+
+	return outcomes_doubt(&f, node);
+}
+
+/*
+ * A node that says that it is a hundred times as fast as it is: after a few jobs, of any class and
+ * of any user, that is not believed any more.
+ */
+static void test_lying_node(void **state)
+{
+	struct outcomes_factors f;
+
+	(void)state;
+	run(3, 1000, 10);
+	assert_true(doubt_of(7) > 2);
+	run(30, 1000, 10);
+	assert_true(expected_now(10) > 500);
+	/* another user's class is warned */
+	f = factors_of(USER + 1, "never seen");
+	assert_int_equal(f.count, 1);
+	assert_true(f.others == 0 && f.at[0].node == 7 && f.at[0].factor > 10);
+	NEAR(f.at[0].factor, doubt_of(7));
+	NEAR(doubt_of(8), 1);
+	/* it mends its ways: jobs there do what is expected, then less, and the doubt goes */
+	run(30, 10, 10);
+	NEAR(doubt_of(7), 1);
+}
+
+/* Errors that corrections by class take care of are no reason for a doubt. */
+static void test_no_doubt(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		run(1, i % 2 ? 2000 : 900, 1000);
+	NEAR(doubt_of(7), 1);
+	run(1, 1e9, 1000); /* a run that hung */
+	NEAR(doubt_of(7), 1);
+}
+
+/* A class that sleeps takes long everywhere: no node is to blame. */
+static void test_sleepers(void **state)
+{
+	const struct journal_expectation e = {.there_ms = 10, .there_factor = 1};
+	const struct outcome job = {.uid = USER,
+				    .class_name = "sort",
+				    .node = "n2",
+				    .policy = "p",
+				    .wall_ms = 30000,
+				    .expected = &e,
+				    .teaches = true,
+				    .idle = true};
+
+	(void)state;
+	for (int i = 0; i < 30; i++)
+		assert_int_equal(outcomes_take(outcomes, &job, &err), 0);
+	NEAR(doubt_of(7), 1);
+}
+
+/* A node that nobody uses is tried again after some dozen jobs elsewhere. */
+static void test_doubts_fade(void **state)
+{
+	(void)state;
+	run(30, 1e6, 10);
+	assert_true(doubt_of(7) > 200 && doubt_of(7) <= 256 + 1e-6);
+	for (int i = 0; i < 60; i++)
+		take("n3", 1000, 1000, 1, true);
+	assert_true(doubt_of(7) > 2);
+	for (int i = 0; i < 60; i++)
+		take("n3", 1000, 1000, 1, true);
+	NEAR(doubt_of(7), 1);
 }
 
 /* Jobs that do not teach have a running error only, and so have those without a class. */
@@ -360,9 +457,11 @@ static void test_store_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_running), CASE(test_absurd),	    CASE(test_recall), CASE(test_bounded),
-		CASE(test_shrunk),  CASE(test_settles),	    CASE(test_cut),    CASE(test_teaches),
-		CASE(test_view),    CASE(test_store_fails),
+		CASE(test_running),	CASE(test_absurd),     CASE(test_recall),
+		CASE(test_bounded),	CASE(test_shrunk),     CASE(test_settles),
+		CASE(test_cut),		CASE(test_teaches),    CASE(test_view),
+		CASE(test_store_fails), CASE(test_lying_node), CASE(test_no_doubt),
+		CASE(test_doubts_fade), CASE(test_sleepers),
 	};
 	char command[64];
 	int rc;

@@ -52,6 +52,11 @@ static const struct job_report reports[3] = {
 	{.job = "here-0f-3", .state = "lost", .kind = 3, .value = 255},
 };
 
+static const struct job_report running[2] = {
+	{.job = "here-0f-4", .state = "running", .start_ns = 1, .wall_ms = 2000, .cpu_ms = 900},
+	{.job = "here-0f-5", .state = "running", .requests = 7, .request_kb = 64},
+};
+
 static const struct peer_request questions[] = {
 	{.type = PEER_ADMIT, .job = "there-0f-7", .order = &order},
 	{.type = PEER_STARTED, .job = "here-0f-1", .started = {5, 77}},
@@ -59,6 +64,7 @@ static const struct peer_request questions[] = {
 	{.type = PEER_KILL, .job = "here-0f-1", .kill = {1000, 64}},
 	{.type = PEER_RENEW, .job = "there-0f-7", .renew = {30000}},
 	{.type = PEER_HELLO, .hello = {"10.0.0.2", 65533}},
+	{.type = PEER_PROGRESS, .job = "here-0f-4", .done = {running, 2}},
 };
 #define QUESTIONS (sizeof(questions) / sizeof(*questions))
 
@@ -107,8 +113,8 @@ static int look_at(enum peer_type type, const char *job, msgpack_sbuffer *body)
 
 static void test_names(void **state)
 {
-	static const char *const names[PEER_TYPES] = {"admit", "started", "done",
-						      "kill",  "renew",	  "hello"};
+	static const char *const names[PEER_TYPES] = {"admit", "started", "done",    "kill",
+						      "renew", "hello",	  "progress"};
 	enum peer_type type;
 
 	(void)state;
@@ -186,6 +192,29 @@ static void test_what_they_say(void **state)
 	assert_int_equal(got.kill.signal, 64);
 	assert_string_equal(unpacked(5)->hello.address, "10.0.0.2");
 	assert_int_equal(got.hello.port, 65533);
+}
+
+/* The end of a job that runs, and the progress of one that ended, are no messages. */
+static void test_running_or_ended(void **state)
+{
+	const struct job_report mixed[2] = {running[0], reports[0]};
+	const struct peer_request wrong[] = {
+		{.type = PEER_DONE, .job = "here-0f-4", .done = {running, 1}},
+		{.type = PEER_PROGRESS, .job = "here-0f-1", .done = {reports, 1}},
+		{.type = PEER_PROGRESS, .job = "here-0f-4", .done = {mixed, 2}},
+		{.type = PEER_DONE, .job = "here-0f-4", .done = {mixed, 2}},
+	};
+	msgpack_sbuffer body;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		peer_request_pack(&wrong[i], &body);
+		assert_int_equal(look_at(wrong[i].type, wrong[i].job, &body), -EBADMSG);
+	}
+	assert_int_equal(unpacked(6)->done.count, 2);
+	assert_true(job_report_running(&got.done.reports[1]));
+	assert_true(got.done.reports[1].requests == 7);
+	peer_request_free(&got);
 }
 
 /* --- what lacks something, or has it of another type ------------------------------------- */
@@ -490,12 +519,19 @@ static void test_short_answers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	      cmocka_unit_test(test_same_again),
-		cmocka_unit_test(test_what_they_say), cmocka_unit_test(test_each_is_needed),
-		cmocka_unit_test(test_another_job),   cmocka_unit_test(test_too_many_reports),
-		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_grant),	      cmocka_unit_test(test_incomplete_grants),
-		cmocka_unit_test(test_long_lease),    cmocka_unit_test(test_incomplete_answers),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_same_again),
+		cmocka_unit_test(test_what_they_say),
+		cmocka_unit_test(test_running_or_ended),
+		cmocka_unit_test(test_each_is_needed),
+		cmocka_unit_test(test_another_job),
+		cmocka_unit_test(test_too_many_reports),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_grant),
+		cmocka_unit_test(test_incomplete_grants),
+		cmocka_unit_test(test_long_lease),
+		cmocka_unit_test(test_incomplete_answers),
 		cmocka_unit_test(test_short_answers),
 	};
 

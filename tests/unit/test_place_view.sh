@@ -92,8 +92,8 @@ wrong "negative" '{"nodes":[{"tasks":[{"io_per_ms":-1}]}],"job":{}}' \
 wrong "an unknown field" '{"nodes":[{"speed":1}],"job":{}}' ":1:20: nodes\[0\]\.speed: unknown field"
 wrong "an unknown parameter" '{"params":{"speed":1},"nodes":[{}],"job":{}}' ":1:20: params\.speed: "
 wrong "an index out of range" '{"home":3,"nodes":[{}],"job":{}}' ":1:9: home: .*0 to 0, found 3"
-wrong "a correction beyond its bounds" '{"nodes":[{}],"job":{"corrections":{"n1":9}}}' \
-	":1:42: job\.corrections\.n1: expected a factor from 0\.25 to 4, found 9"
+wrong "a correction beyond its bounds" '{"nodes":[{}],"job":{"corrections":{"n1":9000}}}' \
+	":1:42: job\.corrections\.n1: expected a factor from 0\.25 to 1024, found 9000"
 wrong "a name twice" '{"nodes":[{"name":"a"},{"name":"a"}],"job":{}}' ":1:32: nodes\[1\]\.name: .*nodes\[0\]"
 wrong "a wrong type" '{"nodes":[{"ram_mb":"640"}],"job":{}}' ":1:21: nodes\[0\]\.ram_mb: expected a number, found \"640\""
 wrong "a key twice" '{"nodes":[{}],"job":{},"job":{}}' ":1:24: duplicate object key near '\"job\"'"

@@ -134,6 +134,55 @@ static void test_pack_leaves_out_what_was_not_given(void **state)
 	msgpack_sbuffer_destroy(&buffer);
 }
 
+/* Packs a request with these options.  Returns what placement_request_pack does. */
+static int packed(struct placement_request *r, double *requests, double *size_kb,
+		  struct iocom_err *err)
+{
+	char *command[] = {"true", NULL};
+	const msgpack_object *need;
+	msgpack_unpacked map;
+	msgpack_sbuffer buffer;
+	int rc = placement_request_pack(r, true, "/", "/bin/true", command, &buffer, err);
+
+	if (rc)
+		return rc;
+	assert_int_equal(unpack_map(&map, buffer.data, buffer.size), 0);
+	need = unpack_get(&map.data, "need");
+	*requests = *size_kb = -1;
+	(void)unpack_f64(need, "requests", requests);
+	(void)unpack_f64(need, "io_size_kb", size_kb);
+	msgpack_unpacked_destroy(&map);
+	msgpack_sbuffer_destroy(&buffer);
+	return 0;
+}
+
+/* --io is bytes, which a request of the given size, or of the usual one, makes a number. */
+static void test_io(void **state)
+{
+	struct placement_request r;
+	double requests, size_kb;
+	struct iocom_err err;
+
+	(void)state;
+	placement_request_init(&r);
+	assert_int_equal(packed(&r, &requests, &size_kb, &err), 0);
+	assert_true(requests == -1 && size_kb == -1);
+	assert_int_equal(take(&r, "io", "much", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--io takes a size such as 500M or 2Gi, not 'much'"));
+	assert_int_equal(take(&r, "io", "64M", &err), 0);
+	assert_int_equal(packed(&r, &requests, &size_kb, &err), 0);
+	assert_true(requests == 500 && size_kb == 128);
+	assert_int_equal(take(&r, "io-size", "64K", &err), 0);
+	assert_int_equal(packed(&r, &requests, &size_kb, &err), 0);
+	assert_true(requests == 1000 && size_kb == 64);
+	assert_int_equal(take(&r, "io", "0", &err), 0); /* no I/O at all */
+	assert_int_equal(packed(&r, &requests, &size_kb, &err), 0);
+	assert_true(requests == 0);
+	assert_int_equal(take(&r, "requests", "7", &err), 0);
+	assert_int_equal(packed(&r, &requests, &size_kb, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--io and --requests both say how much I/O"));
+}
+
 static void test_resolve(void **state)
 {
 	char directory[] = "/tmp/iocom-ask-XXXXXX";
@@ -173,6 +222,7 @@ int main(void)
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_pack_leaves_out_what_was_not_given),
+		cmocka_unit_test(test_io),
 		cmocka_unit_test(test_resolve),
 	};
 

@@ -596,10 +596,10 @@ static const struct {
 	 "changed[0]: expected a node, found 3"},
 	{HEAD NODES DECISION("{\"corrections\": {\"b\": 1}}"),
 	 "request.corrections.b: expected the name of a node of this view"},
-	{HEAD NODES DECISION("{\"corrections\": {\"a\": 5}}"),
-	 "request.corrections.a: expected a factor from 0.25 to 4, found 5"},
+	{HEAD NODES DECISION("{\"corrections\": {\"a\": 5000}}"),
+	 "request.corrections.a: expected a factor from 0.25 to 1024, found 5000"},
 	{HEAD NODES DECISION("{\"correction\": 0.1}"),
-	 "request.correction: expected a factor from 0.25 to 4, found 0.1"},
+	 "request.correction: expected a factor from 0.25 to 1024, found 0.1"},
 	{HEAD NODES "{\"record\": \"node\", \"time_ms\": 0, \"node\": 1, \"name\": \"b\"}\n"
 		    "{\"record\": \"decision\", \"time_ms\": 0, \"nodes\": [0], \"request\": "
 		    "{\"corrections\": {\"b\": 1}}, \"plan\": {}}\n",

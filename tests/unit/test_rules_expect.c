@@ -250,7 +250,7 @@ static void assert_refused(const struct rules_request *job)
 
 static void absurd_corrections_are_refused(void **state)
 {
-	static const double absurd[] = {NAN, INFINITY, -INFINITY, -1, 1e-9, 0.2499, 4.001, 1e300};
+	static const double absurd[] = {NAN, INFINITY, -INFINITY, -1, 1e-9, 0.2499, 1024.1, 1e300};
 	struct rules_correction list[] = {{HOME, 1}, {THERE, 1}};
 	struct rules_params p = expect_params();
 	struct rules_request job = expect_job();
@@ -281,6 +281,9 @@ static void absurd_corrections_are_refused(void **state)
 	list[0] = (struct rules_correction){HOME, RULES_CORRECTION_MIN};
 	job.corrections = list;
 	job.correction = RULES_CORRECTION_MAX;
+	assert_int_equal(expect_at(&p, HOME, THERE, &job, &e), 0);
+	assert_true(e.there_factor == 1024);
+	job.correction = 4;
 	assert_int_equal(expect_at(&p, HOME, THERE, &job, &e), 0);
 	assert_expected(&e, 4 * ALONE_MS + 100, HOME_MS / 4, 4, 0.25);
 }

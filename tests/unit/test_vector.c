@@ -32,7 +32,7 @@ static const struct vector_self self = {
 static const struct host_reading host = {
 	.memory_mb = 1000, .used_mb = 300, .cores = 2, .core_share = 0.5};
 
-static const struct iocom_job_load none;
+static const struct vector_jobs_did none;
 
 static void test_disks(void **state)
 {
@@ -84,7 +84,7 @@ static void period(struct vector_state *s, uint64_t ops, double run_queue, uint6
 		.io_tasks = 1,
 	};
 
-	struct iocom_job_load jobs = {.delta = {.explicit_ops = mine}};
+	struct vector_jobs_did jobs = {.running.delta.explicit_ops = mine};
 
 	assert_int_equal(vector_take(s, &sample, &jobs), 0);
 	vector_close(s);
@@ -188,10 +188,10 @@ static void test_change(void **state)
 static uint64_t take(struct jobs *jobs, struct sample_names *names,
 		     const struct monitor_sample *sample)
 {
-	struct iocom_job_load all = {0};
+	struct vector_jobs_did all = {0};
 
 	jobs_sampled(jobs, names, sample, &all);
-	return all.delta.explicit_ops;
+	return all.running.delta.explicit_ops;
 }
 
 static void test_job_table(void **state)
@@ -365,22 +365,47 @@ static void test_left_of_known_needs(void **state)
 
 static void test_left_of_unknown_needs(void **state)
 {
-	struct vector_job jobs[2] = {{.need_cpu_ms = 77, .need_requests = 77}};
+	struct vector_job jobs[2] = {{0}};
 	struct iocom_vector v = left(jobs, 1, 1);
 
 	(void)state;
 	LEFT(v, 1000 / 1500.0, 500 / 1500.0, 1000, 500); /* it did nothing yet */
-	jobs[0].done_cpu_ms = 200; /* 100 ms at the reference speed, a quarter of its time */
+	/* 100 ms at the reference speed of 400 that it had, and 500 of 1000 that it was to have */
+	jobs[0].done_cpu_ms = 200;
 	jobs[0].done_disk_ms = 300;
 	v = left(jobs, 1, 1);
-	LEFT(v, 500 / 1250.0, 750 / 1250.0, 500, 750);
+	LEFT(v, 1200 / 2000.0, 800 / 2000.0, 1200 / 1.4, 800 / 1.4);
+	jobs[0].seen = 1; /* the guess has half of its weight */
+	v = left(jobs, 1, 1);
+	LEFT(v, 700 / 1250.0, 550 / 1250.0, 500 * 700 / 900.0, 500 * 550 / 900.0);
 	jobs[0].done_cpu_ms = 6000; /* what ran long runs long */
 	jobs[0].done_disk_ms = 1000;
+	jobs[0].seen = 60;
 	v = left(jobs, 1, 1);
 	LEFT(v, 6000 / 7000.0, 1000 / 7000.0, 6000, 1000);
 	jobs[1] = jobs[0];
 	v = left(jobs, 2, 1);
 	LEFT(v, 12000 / 7000.0, 2000 / 7000.0, 12000, 2000);
+}
+
+/* A guess counts in place of the halves, and is forgotten of a job that sleeps. */
+static void test_left_of_guessed_needs(void **state)
+{
+	struct vector_job job = {
+		.need_cpu_ms = 3000, .need_requests = 200, .need_request_kb = REQUEST_KB};
+	struct iocom_vector v = left(&job, 1, 1);
+
+	(void)state;
+	LEFT(v, 6000 / 7800.0, 1800 / 7800.0, 6000, 1800);
+	job.seen = 2;
+	v = left(&job, 1, 1);
+	LEFT(v, 6000 / 7800.0, 1800 / 7800.0, 1500, 450);
+	job.seen = 13;
+	v = left(&job, 1, 1);
+	LEFT(v, 0, 0, 0, 0);
+	job.done_cpu_ms = 2; /* it wakes up now and then */
+	v = left(&job, 1, 1);
+	assert_true(v.cpu_sharers > 0 && v.cpu_left_ms + v.disk_left_ms < 10);
 }
 
 /* Without a disk there is nothing left to do at it. */
@@ -414,7 +439,7 @@ static void test_left_of_job_table(void **state)
 	};
 	struct monitor_sample sample = {
 		.elapsed_ns = 1000000000, .time_ns = 2000000000, .jobs = &load, .njobs = 1};
-	struct iocom_job_load all = {0};
+	struct vector_jobs_did all = {0};
 	struct jobs jobs = {0};
 	struct iocom_vector v;
 	struct vector_job *list;
@@ -435,8 +460,8 @@ static void test_left_of_job_table(void **state)
 	job->state = JOB_RUNNING;
 	job->cgroup_id = 42;
 	jobs_sampled(&jobs, NULL, &sample, &all);
-	assert_memory_equal(&all.delta, &load.delta, sizeof(load.delta));
-	assert_memory_equal(&all.disk_delta, &load.disk_delta, sizeof(load.disk_delta));
+	assert_memory_equal(&all.running.delta, &load.delta, sizeof(load.delta));
+	assert_memory_equal(&all.running.disk_delta, &load.disk_delta, sizeof(load.disk_delta));
 	list = jobs_vector(&jobs, &n);
 	v = left(list, n, 1);
 	LEFT(v, 1000 / 1900.0, 900 / 1900.0, 1000, 100 * REQUEST_MS);
@@ -445,7 +470,13 @@ static void test_left_of_job_table(void **state)
 	need_init(&job->order.need);
 	list = jobs_vector(&jobs, &n);
 	v = left(list, n, 1);
-	LEFT(v, 1250 / 1625.0, 375 / 1625.0, 1250, 375);
+	LEFT(v, 10 / 14.0, 4 / 14.0, 10000 / 9.0, 4000 / 9.0);
+	free(list);
+	/* of one of which is guessed that it takes 3 s of computation, and no I/O */
+	need_set(&job->order.need, NEED_CPU_S, 3, NEED_GUESS);
+	list = jobs_vector(&jobs, &n);
+	v = left(list, n, 1);
+	LEFT(v, 7000 / 7300.0, 300 / 7300.0, 2 * 3000 * 3500 / 3800.0, 3000 * 300 / 3800.0);
 	free(list);
 	jobs_fini(&jobs);
 }
@@ -454,6 +485,7 @@ static void test_left_of_job_table(void **state)
 struct node_did {
 	double cpu_ms, wait_ms, disk_ms;
 	double jobs_cpu_ms, jobs_wait_ms, jobs_disk_ms;
+	double ended_disk_ms; /* of jobs that have ended */
 	uint32_t io_tasks;
 	bool kernel; /* no task had the disk */
 };
@@ -472,8 +504,10 @@ static void node_period(struct vector_state *s, struct iocom_disk *disk, const s
 {
 	struct iocom_job_load whole =
 		load_of(did->cpu_ms, did->wait_ms, did->kernel ? 0 : did->disk_ms);
-	struct iocom_job_load jobs =
-		load_of(did->jobs_cpu_ms, did->jobs_wait_ms, did->jobs_disk_ms);
+	struct vector_jobs_did jobs = {
+		.running = load_of(did->jobs_cpu_ms, did->jobs_wait_ms, did->jobs_disk_ms),
+		.disk_ended = load_of(0, 0, did->ended_disk_ms).disk_delta,
+	};
 	struct monitor_sample sample = {
 		.elapsed_ns = 1000000000,
 		.jobs = &whole,
@@ -564,6 +598,81 @@ static void test_left_at_the_disk(void **state)
 	LEFT(v, 0, 0.25, 0, 2500);
 	v = foreign((struct node_did){.disk_ms = 800, .jobs_disk_ms = 800, .io_tasks = 9}, 1, 0);
 	LEFT(v, 0, 0, 0, 0);
+}
+
+/* Builds the vector of a node whose disk moves 10 MB/s, DIRTY MB in memory, after a period of DID.
+ */
+static struct iocom_vector writes(struct node_did did, double dirty_mb,
+				  const struct vector_job *job)
+{
+	struct iocom_disk disk = {.major = 7, .minor = 1, .requests = 1};
+	struct host_reading reading = host;
+	struct vector_self me = self;
+	struct vector_state s;
+	struct iocom_vector v;
+
+	reading.dirty_mb = dirty_mb;
+	me.disk_mb_per_s = 10;
+	me.disk_fixed_ms = 8;
+	vector_init(&s);
+	node_period(&s, &disk, &did);
+	vector_build(&s, &me, &reading, job, job != NULL, &v);
+	vector_fini(&s);
+	return v;
+}
+
+/* What a job wrote is written after its end: that is no foreign load of unknown length. */
+static void test_left_to_write(void **state)
+{
+	const struct node_did did = {.disk_ms = 800, .ended_disk_ms = 800, .io_tasks = 9};
+	const struct vector_job job = {
+		.need_known = true, .need_requests = 10, .need_request_kb = 100};
+	struct iocom_vector v = writes(did, 5, NULL);
+
+	(void)state;
+	LEFT(v, 0, 1, 0, 500);
+	/* a quarter of the disk's time is of somebody else: 0.2 / 0.8 sharers */
+	v = writes((struct node_did){.disk_ms = 800, .ended_disk_ms = 600, .io_tasks = 9}, 5, NULL);
+	LEFT(v, 0, 1.25, 0, 500 + 2500);
+	/* all is written; dirty pages that nobody writes yet do not hold up anybody */
+	v = writes(did, 0, NULL);
+	LEFT(v, 0, 0, 0, 0);
+	v = writes((struct node_did){.disk_ms = 10}, 5, NULL);
+	LEFT(v, 0, 0, 0, 0);
+	/* a job that has 10 requests of 100 KB left, 180 ms, may have dirtied as much */
+	v = writes(did, 5, &job);
+	LEFT(v, 0, 2, 0, 180 + 320);
+	v = writes(did, 0.5, &job);
+	LEFT(v, 0, 1, 0, 180);
+}
+
+/* The disk time of a job's cgroup after its end is known to be that job's. */
+static void test_ended_job(void **state)
+{
+	struct job_order order = {.job = "h-1-1"};
+	struct iocom_job_load load[2] = {
+		{.cgroup_id = 42, .delta.cpu_ns = 5, .disk_delta = {.low_ns = 10, .high_ns = 20}},
+		{.cgroup_id = 43, .delta.cpu_ns = 5, .disk_delta = {.low_ns = 100, .high_ns = 200}},
+	};
+	struct monitor_sample sample = {.jobs = load, .njobs = 2};
+	struct vector_jobs_did all = {0};
+	struct jobs jobs = {0};
+	struct job *job = jobs_add(&jobs, &order);
+
+	(void)state;
+	assert_non_null(job);
+	job->cgroup_id = 42;
+	job->state = JOB_RUNNING;
+	jobs_sampled(&jobs, NULL, &sample, &all);
+	assert_int_equal(all.running.disk_delta.low_ns, 10);
+	assert_int_equal(all.disk_ended.low_ns, 0);
+	jobs_remove(&jobs, job);
+	all = (struct vector_jobs_did){0};
+	jobs_sampled(&jobs, NULL, &sample, &all);
+	assert_int_equal(all.running.disk_delta.low_ns, 0);
+	assert_int_equal(all.running.delta.cpu_ns, 0);
+	assert_int_equal(all.disk_ended.low_ns, 10);
+	assert_int_equal(all.disk_ended.high_ns, 20);
 }
 
 static int repack(const struct job_report *r, struct job_report *back)
@@ -698,10 +807,13 @@ int main(void)
 		cmocka_unit_test(test_reports),
 		cmocka_unit_test(test_left_of_known_needs),
 		cmocka_unit_test(test_left_of_unknown_needs),
+		cmocka_unit_test(test_left_of_guessed_needs),
 		cmocka_unit_test(test_left_without_disk),
 		cmocka_unit_test(test_left_of_job_table),
 		cmocka_unit_test(test_left_of_everything_else),
 		cmocka_unit_test(test_left_at_the_disk),
+		cmocka_unit_test(test_left_to_write),
+		cmocka_unit_test(test_ended_job),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
