@@ -8,6 +8,7 @@
 #define IOCOM_COMMANDS_H
 
 int cmd_batch(int argc, char **argv);
+int cmd_calibrate(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_explain(int argc, char **argv);

@@ -26,6 +26,8 @@ static const struct command commands[] = {
 	{"kill", cmd_kill, "send a signal to jobs, wherever they run"},
 	{"profile", cmd_profile, "what classes of jobs need, learned from their runs"},
 	{"doctor", cmd_doctor, "what is missing here, and what this kernel cannot tell"},
+	{"calibrate", cmd_calibrate,
+	 "measure this machine's processor and disk, for its configuration"},
 	{"record", cmd_record, "write what the cluster does as a trace for replay (root)"},
 	{"sim", cmd_sim, "simulate: experiments, sweeps, workload files (needs iocom-sim)"},
 	{"replay", cmd_replay, "a recorded or public trace under other policies (needs iocom-sim)"},

@@ -140,6 +140,8 @@ for node in n1:20 n2:5; do
 	tap_true "$node: direct reads are charged at $speed MB/s" is_near "$(awk -v a="$before" -v b="$(charged "$node")" 'BEGIN { print b - a }')" "$expected"
 	tap_calc "$node: and take so long ($took ms of $expected)" "$took > 0.98 * $expected"
 	tap_calc "$node: the disk was busy meanwhile ($(($(busy "$node") - was_busy)) ms)" "$(busy "$node") - $was_busy > 0.9 * $expected"
+	measured=$(on "$node" iocom calibrate --dir "$DISK" --size 2Mi --seconds 0.3 --json | jq .disk.read_mb_per_s)
+	tap_calc "$node: iocom calibrate finds its speed ($measured of $speed MB/s)" "$measured > 0.7 * $speed && $measured < 1.1 * $speed"
 done
 # A bucket of tokens would be full again after each pause, and the disk idle.
 before=$(charged n1) was_busy=$(busy n1)

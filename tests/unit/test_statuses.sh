@@ -44,7 +44,7 @@ for c in "${commands[@]}"; do
 	*) words=() ;;
 	esac
 	case $c in
-	top | doctor | sim | replay) ;; # they need no agent (top as root)
+	top | doctor | calibrate | sim | replay) ;; # they need no agent (top as root)
 	*) tap_is "$c: no agent" "$(ends "$c" "${words[@]}")" "$failed said" ;;
 	esac
 	tap_is "$c --help" "$(ends "$c" --help)" 0
