@@ -190,3 +190,10 @@ bench-effect: all $(BUILD)/tests/tools/work ## whether placement helps real appl
 		--jobs $(JOBS) --passes $(PASSES) --set $(SET) --seed $(SEED) \
 		$(if $(LAYOUTS),--layouts $(LAYOUTS)) $(if $(RATES),--rates $(RATES)) \
 		$(if $(FULL),--full) $(if $(JOURNALS),--journals)
+
+# What a job is expected to take beside others, held against what it takes (same README).
+.PHONY: bench-response
+bench-response: all $(BUILD)/tests/tools/work ## predictions of single jobs, pairs and triples at one node (root, a quiet machine, 30 minutes)
+	@sh tests/lib/deps.sh effect
+	@python3 -B tests/effect/response.py --build $(BUILD) --out $(if $(filter file,$(origin OUT)),$(BUILD)/response,$(OUT)) \
+		--set $(SET) --seed $(SEED)

@@ -233,16 +233,17 @@ class Bed:
 
     # --- equal beginnings ----------------------------------------------------------
 
-    def quiet(self, seconds):
-        """Waits until no node has a job or a busy disk; False if that takes too long."""
+    def quiet(self, seconds, only=None):
+        """Waits until no node, or not ONLY, has a job or a busy disk; False if that takes too long."""
         end = time.monotonic() + seconds
         while True:
             done = self.on(self.nodes[0]["name"], "iocom", "nodes", "--json")
             try:
-                nodes = [n for n in json.loads(done.stdout)["nodes"] if n["alive"]]
+                nodes = [n for n in json.loads(done.stdout)["nodes"]
+                         if n["alive"] and only in (None, n["name"])]
             except (ValueError, KeyError):
                 nodes = []
-            if len(nodes) == len(self.nodes) and \
+            if len(nodes) == (1 if only else len(self.nodes)) and \
                     all(n["jobs"] == 0 and n["disk_utilisation"] < 0.03 and n["run_queue"] < 0.5
                         for n in nodes):
                 return True
@@ -272,7 +273,7 @@ class Bed:
         db = self.database(name)
         try:
             db.execute("BEGIN IMMEDIATE")
-            for table, values in dict(rows, error=[]).items():
+            for table, values in dict(rows, error=[], doubt=[]).items():
                 db.execute(f"DELETE FROM {table}")
                 if values:
                     marks = ",".join("?" * len(values[0]))

@@ -16,8 +16,8 @@ exact for two jobs of one resource.  The node with the least sum of slowdowns is
 POLICIES = ["nlb", "cpu-re", "mem-re", "cm", "io", "io-re", "iocm-re", "iocm-re-hom", "iocm-pm",
             "wal", "wal-fc", "com", "bs", "zatti-binary", "zatti-real", "random", "threshold",
             "shortest", "cpu-pm", "mem-pm", "io-pm", "wal-pm", "least-delay"]
-# iocm-re with needs told by options, and with jobs of classes that never ran before.
-VARIANTS = {"iocm-re-told": "iocm-re", "iocm-re-first": "iocm-re"}
+# With needs told by options, and with jobs of classes that never ran before.
+VARIANTS = {f"{p}-{how}": p for p in ("iocm-re", "least-delay") for how in ("told", "first")}
 SIMPLE = ["always-home", "random-node", "round-robin", "fewest-jobs", "fewest-per-speed",
           "ps-estimate"]
 CORE = ["nlb", "cpu-re", "iocm-re", "fewest-jobs", "fewest-per-speed", "ps-estimate"]

@@ -260,7 +260,7 @@ class Bench:
         void = [] if self.bed.quiet(QUIET_S) else ["the cluster did not become quiet"]
         for node in self.bed.nodes:
             speed = f"{node['disk_mb_per_s']:g}"
-            rows = dict(profile=[], behaviour=[]) if p.chooser == "iocm-re-first" \
+            rows = dict(profile=[], behaviour=[]) if p.chooser.endswith("-first") \
                 else self.profiles[speed]
             self.bed.set_profiles(node["name"], rows)
         return void + self.bed.wrong_disks(DISK_TOLERANCE)
@@ -270,7 +270,7 @@ class Bench:
         policy = choosers.policy(p.chooser)
         if policy is None:
             return [f"--node={simple.choose(job, time.monotonic())}"]
-        return [f"--policy={policy}", *(self.told(job) if p.chooser == "iocm-re-told" else [])]
+        return [f"--policy={policy}", *(self.told(job) if p.chooser.endswith("-told") else [])]
 
     def run_pass(self, p):
         jobs = plan.jobs(p.cell, p.repetition, self.args.jobs, self.names, len(self.bed.nodes),

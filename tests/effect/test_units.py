@@ -19,6 +19,7 @@ import estimates
 import plan
 import programs
 import report
+import response
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("IOCOM_BUILD", os.path.join(ROOT, "build"))
@@ -47,6 +48,29 @@ def sentence(function, *args):
     except ValueError as error:
         return str(error)
     return ""
+
+
+def test_response():
+    names = ["a", "b", "c"]
+    made = response.lists(names, 6, 3, estimates.generator("response"))
+    check("each program runs alone once", sorted(l for l in made if len(l) == 1),
+          [["a"], ["b"], ["c"]])
+    check("pairs and triples", [sum(len(l) == n for l in made) for n in (2, 3)], [6, 3])
+    check("each is judged as often", [sum(l[-1] == n for l in made) for n in names], [4, 4, 4])
+    check("nobody meets itself", all(len(set(l)) == len(l) for l in made), True)
+    rows = [dict(node="n1", speed="20", together=["a"], s=4.0, wrong="", foreign=0.02,
+                 expected={"least-delay": 4.0, "iocm-re": 2.0}),
+            dict(node="n1", speed="20", together=["b", "a"], s=9.0, wrong="", foreign=0.04,
+                 expected={"least-delay": 6.0, "iocm-re": None}),
+            dict(node="n1", speed="20", together=["c", "a"], s=9.0, wrong="status 1", foreign=0.0,
+                 expected={"least-delay": 1.0, "iocm-re": 1.0})]
+    check("ratios of those that ended well", response.ratios(rows, "least-delay", lambda r: True),
+          [1.0, 1.5])
+    text = response.text(rows)
+    check("a row by the number of jobs", "| beside one | least-delay | 1 | 1.50 | 1.50 | 1.50 "
+          "| 0 % | 100 % |" in text, True)
+    check("a row without expectations", "| beside one | iocm-re | 0 |" in text, True)
+    check("what is void is said", "Void: c, a: status 1" in text, True)
 
 
 def test_statistics():
@@ -402,6 +426,7 @@ def test_programs():
         check("an unknown program", "no program" in run("quake", f"{directory}/sort"), True)
 
 
+test_response()
 test_statistics()
 test_generator()
 test_plan()
