@@ -94,7 +94,8 @@ bool guest_is_home(const struct guest *guest, const struct job_order *order);
  */
 void guest_report(struct guest *guest, const struct job_order *order, const struct job_report *r);
 /*
- * Tells homes how the jobs ended that are `due`, many in one message if they have the same home.
+ * Tells homes of the jobs that are `due`, how they ended or what they have done so far, many in one
+ * message if they have the same home.
  */
 void guest_report_ended(struct guest *guest);
 /* Resends the reports that homes have not acknowledged and that the disk has. */

@@ -172,7 +172,8 @@ void jobs_sampled(struct jobs *jobs, struct sample_names *names,
 	for (size_t i = 0; (jobs->first || jobs->nmarks) && i < sample->njobs; i++) {
 		const struct iocom_job_load *l = &sample->jobs[i];
 		bool idle = !l->tasks && !memcmp(&l->delta, &nothing, sizeof(nothing));
-		struct job *job = idle ? NULL : jobs_owner(jobs, names, l->cgroup_id);
+		struct job *job =
+			idle || !jobs->first ? NULL : jobs_owner(jobs, names, l->cgroup_id);
 
 		if (!job && !idle && jobs_marked(jobs, l->cgroup_id))
 			iocom_disk_time_add(&all->disk_ended, &l->disk_delta);

@@ -4,6 +4,17 @@
 
 #include <math.h>
 
+/* What decides where a job runs. */
+static void work_of(struct need *n, const struct profile *p, const struct profile_machine *m,
+		    enum need_source source)
+{
+	need_set(n, NEED_IO_PER_S, profile_rate_per_ms(p, m) * 1e3, source);
+	need_set(n, NEED_REQUESTS, profile_requests(p), source);
+	need_set(n, NEED_CPU_S, p->cpu_ms / 1e3, source);
+	if (profile_request_kb(p) > 0)
+		need_set(n, NEED_IO_SIZE_KB, profile_request_kb(p), source);
+}
+
 /*
  * The disk work is explicit and implicit; where the papers tell them apart the share does.  What a
  * class learned of page faults counts twice where memory is short: as work that it does anywhere,
@@ -13,22 +24,18 @@ static void from_profile(struct need *n, const struct profile *p, const struct p
 {
 	double requests = profile_requests(p);
 
-	need_set(n, NEED_IO_PER_S, profile_rate_per_ms(p, m) * 1e3, NEED_PROFILE);
-	need_set(n, NEED_REQUESTS, requests, NEED_PROFILE);
+	work_of(n, p, m, NEED_PROFILE);
 	if (requests > 0)
 		need_set(n, NEED_IMPLICIT_SHARE, p->fault_requests / requests, NEED_PROFILE);
 	need_set(n, NEED_MEMORY_MB, p->memory_mb, NEED_PROFILE);
-	need_set(n, NEED_CPU_S, p->cpu_ms / 1e3, NEED_PROFILE);
 	need_set(n, NEED_COM_MS, p->com_ms, NEED_PROFILE);
-	if (profile_request_kb(p) > 0)
-		need_set(n, NEED_IO_SIZE_KB, profile_request_kb(p), NEED_PROFILE);
 	/* A class that never paged says nothing of what it would do where memory is short. */
 	if (profile_faults_per_ms(p) > 0)
 		need_set(n, NEED_FAULTS_PER_MS, profile_faults_per_ms(p), NEED_PROFILE);
 }
 
 /*
- * Only what decides where the job runs: memory that is only guessed must not have it refused.  No
+ * Only work_of: memory that is only guessed must not have the job refused.  No
  * less computation than the default: most jobs of most users are short, and one that is taken for
  * short stays at home, whatever it is.
  */
@@ -37,11 +44,7 @@ static void from_guess(struct need *n, const struct profile *guess, const struct
 	struct profile p = *guess;
 
 	p.cpu_ms = fmax(p.cpu_ms, n->value[NEED_CPU_S] * 1e3);
-	need_set(n, NEED_IO_PER_S, profile_rate_per_ms(&p, m) * 1e3, NEED_GUESS);
-	need_set(n, NEED_REQUESTS, profile_requests(&p), NEED_GUESS);
-	need_set(n, NEED_CPU_S, p.cpu_ms / 1e3, NEED_GUESS);
-	if (profile_request_kb(&p) > 0)
-		need_set(n, NEED_IO_SIZE_KB, profile_request_kb(&p), NEED_GUESS);
+	work_of(n, &p, m, NEED_GUESS);
 }
 
 static bool is_option(const struct need *n, enum need_field f)

@@ -94,7 +94,8 @@ struct outcomes_factors {
 	struct rules_correction at[PROFILE_NODES_MAX + PROFILE_DOUBTS_MAX];
 	size_t count;
 	double others; /* 0: nothing is known of the class, and `at` has doubts only */
-	/* The nodes that are not believed, by the same order, with the factors of their doubts. */
+	/* The nodes that are not believed, in the order of their names, and their doubts' factors.
+	 */
 	struct rules_correction doubts[PROFILE_DOUBTS_MAX];
 	size_t ndoubts;
 };

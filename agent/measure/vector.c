@@ -348,16 +348,15 @@ static void foreign_left(const struct vector_measure *m, double core_share,
 	s->disk_left_ms += disk * VECTOR_FOREIGN_MS;
 }
 
-/* What jobs that have ended still write.  JOBS is what the running ones have left. */
+/* Adds what jobs that have ended still write to S, which is what the running ones have left. */
 static void writes_left(const struct vector_measure *m, const struct host_reading *host,
-			const struct iocom_vector *v, const struct rules_sharers *jobs,
-			struct rules_sharers *s)
+			const struct iocom_vector *v, struct rules_sharers *s)
 {
 	double ms;
 
 	if (m->disk_ended < VECTOR_WRITES_LEAST || v->disk_mb_per_s <= 0)
 		return;
-	ms = host->dirty_mb / v->disk_mb_per_s * 1e3 - jobs->disk_left_ms;
+	ms = host->dirty_mb / v->disk_mb_per_s * 1e3 - s->disk_left_ms;
 	if (ms > VECTOR_LEFT_LEAST_MS)
 		rules_sharers_add(s, 0, 0, ms);
 }
@@ -368,11 +367,10 @@ static void work_left(const struct vector_state *state, const struct vector_self
 		      const struct host_reading *host, const struct vector_job *jobs, size_t njobs,
 		      struct iocom_vector *v)
 {
-	struct rules_sharers s = {0}, running;
+	struct rules_sharers s = {0};
 
 	jobs_left(jobs, njobs, self->cpu_speed, v, &s);
-	running = s;
-	writes_left(&state->smooth, host, v, &running, &s);
+	writes_left(&state->smooth, host, v, &s);
 	foreign_left(&state->smooth, host->core_share, v, &s);
 	v->cpu_sharers = s.cpu;
 	v->disk_sharers = s.disk;

@@ -214,7 +214,8 @@ static int read_at_random(const struct file *f, unsigned n, double *rate, struct
 
 /* --- the disk --------------------------------------------------------------------------- */
 
-double calibrate_fixed_ms(double small_ms, double mb_per_s)
+/* The part of a small request's time that is not its bytes. */
+static double calibrate_fixed_ms(double small_ms, double mb_per_s)
 {
 	return mb_per_s > 0 ? fmax(0, small_ms - SMALL_MB / mb_per_s * 1e3) : small_ms;
 }

@@ -46,8 +46,6 @@ struct calibrate_disk_plan {
  */
 int calibrate_disk(const struct calibrate_disk_plan *plan, struct calibrate_disk *out,
 		   struct iocom_err *err);
-/* Bytes per request and bandwidth from the two measurements above, as `fixed` of s(b). */
-double calibrate_fixed_ms(double small_ms, double mb_per_s);
 /*
  * Millions of steps a second of one processor in a loop of integer and memory work that no compiler
  * shortens: the best of several short runs.  Only its ratio to that of another machine means

@@ -225,6 +225,12 @@ static void take_row(sqlite3_stmt *st, struct profile *out)
 	phases_parse((const char *)sqlite3_column_text(st, 11), &out->behaviour);
 }
 
+void profile_bind(sqlite3_stmt *st, uid_t uid, const char *class_name)
+{
+	sqlite3_bind_int64(st, 1, uid);
+	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
+}
+
 int profile_get(struct profile_store *s, uid_t uid, const char *class_name, struct profile *out,
 		struct iocom_err *err)
 {
@@ -235,8 +241,7 @@ int profile_get(struct profile_store *s, uid_t uid, const char *class_name, stru
 
 	if (!st)
 		return profile_failed(s, "read", err);
-	sqlite3_bind_int64(st, 1, uid);
-	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
+	profile_bind(st, uid, class_name);
 	rc = sqlite3_step(st);
 	if (rc == SQLITE_ROW)
 		take_row(st, out);
@@ -340,8 +345,7 @@ int profile_finish(struct profile_store *s, sqlite3_stmt *st, uid_t uid, const c
 {
 	int rc;
 
-	sqlite3_bind_int64(st, 1, uid);
-	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
+	profile_bind(st, uid, class_name);
 	rc = sqlite3_step(st) == SQLITE_DONE ? 0 : profile_failed(s, "write", err);
 	profile_done(st);
 	return rc;
@@ -388,7 +392,7 @@ static int write_behaviour(struct profile_store *s, uid_t uid, const char *class
 	return profile_finish(s, st, uid, class_name, err);
 }
 
-int profile_transaction(struct profile_store *s, const char *sql, struct iocom_err *err)
+int profile_run(struct profile_store *s, const char *sql, struct iocom_err *err)
 {
 	sqlite3_stmt *st = profile_statement(s, sql);
 	int rc = st && sqlite3_step(st) == SQLITE_DONE ? 0 : profile_failed(s, "write", err);
@@ -403,9 +407,9 @@ int profile_end_transaction(struct profile_store *s, int rc, struct iocom_err *e
 	struct iocom_err ignored;
 
 	if (!rc)
-		rc = profile_transaction(s, "COMMIT", err);
+		rc = profile_run(s, "COMMIT", err);
 	if (rc)
-		profile_transaction(s, "ROLLBACK", &ignored);
+		profile_run(s, "ROLLBACK", &ignored);
 	return rc;
 }
 
@@ -452,7 +456,7 @@ int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
 	if (rc && !new)
 		return rc;
 	profile_merge(&p, run);
-	rc = profile_transaction(s, "BEGIN IMMEDIATE", err);
+	rc = profile_run(s, "BEGIN IMMEDIATE", err);
 	if (rc)
 		return rc;
 	if (new)
@@ -467,7 +471,7 @@ int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
 int profile_forget(struct profile_store *s, uid_t uid, const char *class_name,
 		   struct iocom_err *err)
 {
-	int rc = profile_transaction(s, "BEGIN IMMEDIATE", err);
+	int rc = profile_run(s, "BEGIN IMMEDIATE", err);
 
 	if (rc)
 		return rc;

@@ -28,6 +28,14 @@ static int profile_error_move(struct profile_store *s, uid_t uid, const char *cl
 	return rc || sqlite3_changes(s->file.db) ? rc : -ENOENT;
 }
 
+/* Begins a transaction that notes LOG_ERROR. */
+static int error_begin(struct profile_store *s, double log_error, struct iocom_err *err)
+{
+	return isfinite(log_error)
+		       ? profile_run(s, "BEGIN IMMEDIATE", err)
+		       : iocom_err_set(err, -EINVAL, "the error of a prediction is no number");
+}
+
 int profile_error_learn(struct profile_store *s, uid_t uid, const char *class_name,
 			const char *node, double log_error, struct iocom_err *err)
 {
@@ -38,9 +46,7 @@ int profile_error_learn(struct profile_store *s, uid_t uid, const char *class_na
 		" ORDER BY used DESC LIMIT " NODES ")";
 	int rc;
 
-	if (!isfinite(log_error))
-		return iocom_err_set(err, -EINVAL, "the error of a prediction is no number");
-	rc = profile_transaction(s, "BEGIN IMMEDIATE", err);
+	rc = error_begin(s, log_error, err);
 	if (rc)
 		return rc;
 	rc = profile_error_move(s, uid, class_name, node, log_error, err);
@@ -60,8 +66,7 @@ int profile_errors(struct profile_store *s, uid_t uid, const char *class_name,
 
 	if (!st)
 		return profile_failed(s, "read", err);
-	sqlite3_bind_int64(st, 1, uid);
-	sqlite3_bind_text(st, 2, class_name, -1, SQLITE_STATIC);
+	profile_bind(st, uid, class_name);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
 		const char *node = (const char *)sqlite3_column_text(st, 0);
 		int64_t jobs = sqlite3_column_int64(st, 1);
@@ -80,17 +85,19 @@ int profile_errors(struct profile_store *s, uid_t uid, const char *class_name,
 
 /* --- nodes whose word is not believed ----------------------------------------------------- */
 
-static int doubt_run(struct profile_store *s, const char *sql, const char *node, double log_error,
-		     struct iocom_err *err)
+static int doubt_move(struct profile_store *s, const char *node, double by, struct iocom_err *err)
 {
+	static const char sql[] = "INSERT INTO doubt VALUES(?1, max(0, min(?2, " TEXT(
+		PROFILE_DOUBT_MAX) ")))"
+				   " ON CONFLICT(node) DO UPDATE SET"
+				   " doubt=max(0, min(doubt+?2, " TEXT(PROFILE_DOUBT_MAX) "))";
 	sqlite3_stmt *st = profile_statement(s, sql);
 	int rc;
 
 	if (!st)
 		return profile_failed(s, "write", err);
-	/* A statement without these parameters leaves them alone. */
 	sqlite3_bind_text(st, 1, node, -1, SQLITE_STATIC);
-	sqlite3_bind_double(st, 2, log_error * PROFILE_DOUBT_GAIN);
+	sqlite3_bind_double(st, 2, by);
 	rc = sqlite3_step(st) == SQLITE_DONE ? 0 : profile_failed(s, "write", err);
 	profile_done(st);
 	return rc;
@@ -100,25 +107,19 @@ int profile_doubt_learn(struct profile_store *s, const char *node, double log_er
 			struct iocom_err *err)
 {
 	static const char fade[] = "UPDATE doubt SET doubt=doubt*0.98";
-	static const char move[] = "INSERT INTO doubt VALUES(?1, max(0, min(?2, " TEXT(
-		PROFILE_DOUBT_MAX) ")))"
-				   " ON CONFLICT(node) DO UPDATE SET"
-				   " doubt=max(0, min(doubt+?2, " TEXT(PROFILE_DOUBT_MAX) "))";
 	static const char trim[] = "DELETE FROM doubt WHERE doubt<0.01 OR node NOT IN"
 				   " (SELECT node FROM doubt ORDER BY doubt DESC, node LIMIT " TEXT(
 					   PROFILE_DOUBTS_MAX) ")";
 	int rc;
 
-	if (!isfinite(log_error))
-		return iocom_err_set(err, -EINVAL, "the error of a prediction is no number");
-	rc = profile_transaction(s, "BEGIN IMMEDIATE", err);
+	rc = error_begin(s, log_error, err);
 	if (rc)
 		return rc;
-	rc = doubt_run(s, fade, node, log_error, err);
+	rc = profile_run(s, fade, err);
 	if (!rc)
-		rc = doubt_run(s, move, node, log_error, err);
+		rc = doubt_move(s, node, log_error * PROFILE_DOUBT_GAIN, err);
 	if (!rc)
-		rc = doubt_run(s, trim, node, log_error, err);
+		rc = profile_run(s, trim, err);
 	return profile_end_transaction(s, rc, err);
 }
 

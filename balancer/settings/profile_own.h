@@ -27,14 +27,16 @@ int profile_failed(struct profile_store *store, const char *what, struct iocom_e
 sqlite3_stmt *profile_statement(struct profile_store *store, const char *sql);
 /* Makes a statement ready for its next use. */
 void profile_done(sqlite3_stmt *st);
-/* Binds uid and class as ?1 and ?2, runs the statement to its end. */
+/* Binds uid and class as ?1 and ?2. */
+void profile_bind(sqlite3_stmt *st, uid_t uid, const char *class_name);
+/* Does that, and runs the statement to its end. */
 int profile_finish(struct profile_store *store, sqlite3_stmt *st, uid_t uid, const char *class_name,
 		   struct iocom_err *err);
 /* Runs SQL, a literal that deletes rows of uid ?1 and perhaps class ?2. */
 int profile_delete(struct profile_store *store, const char *sql, uid_t uid, const char *class_name,
 		   struct iocom_err *err);
-/* BEGIN, COMMIT, ROLLBACK. */
-int profile_transaction(struct profile_store *store, const char *sql, struct iocom_err *err);
+/* Runs SQL, a literal without parameters. */
+int profile_run(struct profile_store *store, const char *sql, struct iocom_err *err);
 /* RC of the steps so far: commits when 0, else takes all back. */
 int profile_end_transaction(struct profile_store *store, int rc, struct iocom_err *err);
 

@@ -37,6 +37,11 @@ def clock(seconds):
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
+def on_signals(handler):
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, handler)
+
+
 class Store:
     """The directory of the results."""
 
@@ -343,10 +348,12 @@ class Bench:
                 f"{args.passes} repetitions: {len(todo)} passes of {args.jobs} jobs")
             self.run_all(todo)
         finally:
-            # A second signal must not interrupt the cleaning.
-            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(name, signal.SIG_IGN)
-            self.bed.close()
+            self.take_down()
+
+    def take_down(self):
+        # A second signal must not interrupt the cleaning.
+        on_signals(signal.SIG_IGN)
+        self.bed.close()
 
     def plan(self, wanted_cells, accepted):
         """All passes, if the agents take the policies ACCEPTED."""
@@ -462,8 +469,7 @@ def parse(argv):
 
 def main(argv):
     args = parse(argv)
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, lambda *_: sys.exit(130))
+    on_signals(lambda *_: sys.exit(130))
     try:
         programs.of_set(args.set)
         plan.cells(args.layouts, args.rates, args.full)

@@ -12,7 +12,6 @@ import argparse
 import json
 import math
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -125,9 +124,7 @@ class Response:
             if self.failed:
                 raise self.failed[0]
         finally:
-            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(name, signal.SIG_IGN)
-            self.bench.bed.close()
+            self.bench.take_down()
 
 
 def row_of(name, model, ratios):
@@ -191,8 +188,7 @@ def parse(argv):
 
 def main(argv):
     args = parse(argv)
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, lambda *_: sys.exit(130))
+    effect.on_signals(lambda *_: sys.exit(130))
     try:
         response = Response(args)
         if not args.report:
