@@ -397,12 +397,13 @@ static struct view_question cluster_view_question(const struct cluster_view *v,
 	};
 }
 
-int cluster_view_expect(const struct cluster_view *v, const struct rules_request *job,
-			const uint32_t *at, size_t n, struct rules_expectation *out)
+int cluster_view_expect(const struct cluster_view *v, enum rules_policy policy,
+			const struct rules_request *job, const uint32_t *at, size_t n,
+			struct rules_expectation *out)
 {
 	const struct view_question question = cluster_view_question(v, job, 0);
 
-	return view_expect(v->rules, &question, at, n, out);
+	return view_expect(v->rules, &question, policy, at, n, out);
 }
 
 int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy,

@@ -71,8 +71,9 @@ int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy
 			const struct rules_request *job, uint64_t seed,
 			struct view_decision *decision, struct iocom_err *err);
 /* Says, as view_expect, what JOB would take at each of the N nodes AT. */
-int cluster_view_expect(const struct cluster_view *v, const struct rules_request *job,
-			const uint32_t *at, size_t n, struct rules_expectation *out);
+int cluster_view_expect(const struct cluster_view *v, enum rules_policy policy,
+			const struct rules_request *job, const uint32_t *at, size_t n,
+			struct rules_expectation *out);
 /*
  * Copies all that a decision looks at: every node with its age and its charges. The caller adds the
  * job and the seed, and frees OUT. Deciding on it gives the same plan. Returns 0 or -ENOMEM.

@@ -220,8 +220,8 @@ static int place_expect(struct place *p, uint32_t *at, struct iocom_err *err)
 
 	at[p->ncandidates] = 0; /* home */
 	if (need_is_known(&p->order.need))
-		rc = cluster_view_expect(p->home->view, &p->request, at, p->ncandidates + 1,
-					 p->expected);
+		rc = cluster_view_expect(p->home->view, p->policy.policy, &p->request, at,
+					 p->ncandidates + 1, p->expected);
 	return rc ? iocom_err_set(err, rc, "cannot say what the job would take: %s", strerror(-rc))
 		  : 0;
 }

@@ -203,10 +203,11 @@ int view_decide(const struct view_file *view, const struct view_policy *policy,
 	return rc;
 }
 
-int view_expect(const struct rules_view *nodes, const struct view_question *q, const uint32_t *at,
-		size_t n, struct rules_expectation *out)
+int view_expect(const struct rules_view *nodes, const struct view_question *q,
+		enum rules_policy policy, const uint32_t *at, size_t n,
+		struct rules_expectation *out)
 {
-	struct rules *rules = rules_new(RULES_NLB, q->params, q->seed);
+	struct rules *rules = rules_new(policy, q->params, q->seed);
 	int rc = rules ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n && !rc; i++) {

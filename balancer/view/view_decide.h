@@ -71,11 +71,13 @@ int view_decide_on(struct rules_view *nodes, const struct view_question *questio
 int view_decide(const struct view_file *view, const struct view_policy *policy,
 		struct view_decision *decision, struct iocom_err *err);
 /*
- * Says what the job would take at each of the N nodes AT of NODES, whichever the policy chose.  A
- * node that NODES does not have is unknown.  Returns 0; -EINVAL, -ENOMEM; OUT is then undefined.
+ * Says what the job would take at each of the N nodes AT of NODES by the formula of POLICY,
+ * whichever it chose.  A node that NODES does not have is unknown.  Returns 0; -EINVAL, -ENOMEM;
+ * OUT is then undefined.
  */
 int view_expect(const struct rules_view *nodes, const struct view_question *question,
-		const uint32_t *at, size_t n, struct rules_expectation *out);
+		enum rules_policy policy, const uint32_t *at, size_t n,
+		struct rules_expectation *out);
 void view_decision_fini(struct view_decision *decision);
 
 #endif

@@ -77,16 +77,16 @@ class Response:
         others = [self.start(node, p, number) for p in together[:-1]]
         if others:
             time.sleep(SETTLE_S)
+        gone = [p for p, job in zip(together, others) if job.process.poll() is not None]
         expected = {m: self.expected(node, together[-1], m) for m in MODELS}
         done = self.start(node, together[-1], number).finish(effect.JOB_LIMIT_S)
         self.bench.judge(done, together[-1], number % programs.VARIANTS)
-        late = [p for p, job in zip(together, others) if job.process.poll() is not None]
         for program, job in zip(together, others):
             other = job.finish(effect.JOB_LIMIT_S)
             self.bench.judge(other, program, number % programs.VARIANTS)
             done["wrong"] = done["wrong"] or other["wrong"]
         return dict(node=node, speed=speed, together=together, expected=expected, s=done["s"],
-                    ended=late, wrong=done["wrong"], foreign=usage.foreign())
+                    gone=gone, wrong=done["wrong"], foreign=usage.foreign())
 
     def work(self, node, todo):
         try:
@@ -141,13 +141,18 @@ def ratios(rows, model, wanted):
             if r["expected"].get(model) and not r["wrong"] and wanted(r)]
 
 
+def running(row):
+    """How many of a list ran when the last was judged: an other may have ended in SETTLE_S."""
+    return len(row["together"]) - len(row["gone"])
+
+
 def text(rows):
     """The report: by how many run together, and by the program that is judged."""
     head = ["what", "formula of", "jobs", "measured / expected: 5th percentile", "median",
             "95th percentile", "within 1.25x", "within 2x"]
     names = sorted({r["together"][-1] for r in rows})
     out = ["# Expected and measured response\n", "Measured over expected time; 1 is right.\n"]
-    parts = [[(kind, lambda r, n=n: len(r["together"]) == n) for n, kind in KINDS.items()],
+    parts = [[(kind, lambda r, n=n: running(r) == n) for n, kind in KINDS.items()],
              [(name, lambda r, n=name: r["together"][-1] == n) for name in names],
              [(f"at {s} MB/s", lambda r, s=s: r["speed"] == s)
               for s in sorted({r["speed"] for r in rows}, key=float)]]

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 
 #include "tests/lib/rebuilt_view.h"
 #include "balancer/view/plan_json.h"
@@ -159,22 +160,24 @@ static void test_expectations(void **state)
 	struct iocom_vector a = make("a", 0.01, 0.02), self = make("me", 0.3, 0.95);
 	const uint32_t at[] = {1, 0, 2, UINT32_MAX};
 	struct rules_correction doubled = {1, 2};
-	struct rules_expectation e[4], twice;
+	struct rules_expectation e[4], twice, shared;
 	struct rules_request job = io_job;
 
 	(void)state;
 	matrix_put(&matrix, &a, 0, 10 * S);
 	assert_int_equal(cluster_view_refresh(view, &self, 10 * S), 0);
-	assert_int_equal(cluster_view_expect(view, &job, at, 4, e), 0);
+	assert_int_equal(cluster_view_expect(view, RULES_NLB, &job, at, 4, e), 0);
 	assert_true(e[0].known && e[1].known && !e[2].known && !e[3].known);
 	assert_true(e[0].there_ms < e[0].home_ms && e[1].there_ms == e[1].home_ms);
 	assert_true(e[0].home_ms == e[1].home_ms && e[3].there_ms == 0);
 	job.corrections = &doubled;
 	job.ncorrections = 1;
-	assert_int_equal(cluster_view_expect(view, &job, at, 1, &twice), 0);
+	assert_int_equal(cluster_view_expect(view, RULES_NLB, &job, at, 1, &twice), 0);
 	assert_true(twice.there_ms > 1.9 * e[0].there_ms - 200 && twice.there_factor == 2);
+	assert_int_equal(cluster_view_expect(view, RULES_LEAST_DELAY, &job, at, 1, &shared), 0);
+	assert_true(shared.known && fabs(shared.there_ms - twice.there_ms) > 1);
 	job.correction = 7777;
-	assert_int_equal(cluster_view_expect(view, &job, at, 1, &twice), -EINVAL);
+	assert_int_equal(cluster_view_expect(view, RULES_NLB, &job, at, 1, &twice), -EINVAL);
 }
 
 static void test_charges_end(void **state)

@@ -4,6 +4,7 @@
  * that a row stays small in a large cluster.  The guests are played.
  */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -283,6 +284,7 @@ static struct rules_expectation expected_at(const char *node)
 	struct rules_expectation out = {0};
 	struct iocom_err err = {0};
 	struct rules_view *indexed;
+	struct view_policy policy;
 	struct view_question q;
 	struct view_file v;
 	uint32_t at = 0;
@@ -298,7 +300,8 @@ static struct rules_expectation expected_at(const char *node)
 				   .seed = v.seed,
 				   .home = v.home,
 				   .home_node = &v.nodes[v.home].node};
-	assert_int_equal(view_expect(indexed, &q, &at, 1, &out), 0);
+	assert_int_equal(view_policy_parse(client.answer.policy, &policy, &err), 0);
+	assert_int_equal(view_expect(indexed, &q, policy.policy, &at, 1, &out), 0);
 	rules_view_free(indexed);
 	view_file_fini(&v);
 	return out;
@@ -361,6 +364,12 @@ static void test_expected_where_it_runs(void **state)
 	strcpy(ask.node, "n1");
 	second = must_expect(&ask, "n1");
 	assert_true(second.there_ms == second.home_ms);
+	/* Each policy has its own formula. */
+	strcpy(ask.policy, "least-delay");
+	ask.run = false;
+	first = must_expect(&ask, "n1");
+	assert_true(fabs(first.there_ms - second.there_ms) > 1);
+	ask.run = true;
 	/* A job that no node took ran nowhere. */
 	guests.refuses[0] = "n1";
 	submit(&ask);
