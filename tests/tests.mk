@@ -189,7 +189,7 @@ bench-effect: all $(BUILD)/tests/tools/work ## whether placement helps real appl
 	@python3 -B tests/effect/effect.py --build $(BUILD) --out $(OUT) --choosers $(CHOOSERS) \
 		--jobs $(JOBS) --passes $(PASSES) --set $(SET) --seed $(SEED) \
 		$(if $(LAYOUTS),--layouts $(LAYOUTS)) $(if $(RATES),--rates $(RATES)) \
-		$(if $(FULL),--full) $(if $(JOURNALS),--journals)
+		$(if $(FULL),--full) $(if $(JOURNALS),--journals) $(if $(RECORDINGS),--recordings)
 
 # What a job is expected to take beside others, held against what it takes (same README).
 .PHONY: bench-response

@@ -15,6 +15,7 @@
 #include "agent/guest/guest.h"
 #include "agent/home/home.h"
 #include "agent/jobs/journal.h"
+#include "agent/measure/machine_time.h"
 #include "agent/measure/pulse.h"
 
 struct accounts;
@@ -48,6 +49,7 @@ struct front {
 	struct told *told;	     /* answers that wait for the disk */
 	struct kill *kills;	     /* signals under way */
 	struct recorders *recorders; /* NULL: nobody records */
+	struct machine_time machine; /* at the last whole period while somebody recorded */
 	struct journal_rows rows;    /* counts as of rows_ns (CLOCK_BOOTTIME); limits.c */
 	uint64_t rows_ns;
 	struct pulse_watch pulse_watch;

@@ -3,6 +3,7 @@
 #include "agent/front/recorders.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "user/utf8.h"
 
 #define END_ROOM       4096 /* beyond the backlog, for the end line */
+
+#define CROWDED_IDLE   0.05 /* of a machine's time: with less, no processor counts as idle */
 
 #define KIND_SIGNALLED 1
 #define KIND_IOCOM     3
@@ -26,6 +29,9 @@ struct recorders {
 	uint64_t start_ns;
 	double time_ms; /* time of the newest line */
 	size_t backlog; /* how much may wait */
+	struct machine_time began;
+	/* Sums over whole periods, in ms: their lengths, and struct recording_end's shares times these. */
+	double periods_ms, others_cpu_ms, others_disk_ms, crowded_ms;
 };
 
 /* --- lines ------------------------------------------------------------------------- */
@@ -114,12 +120,62 @@ static void tell_nodes(struct recorders *r)
 	}
 }
 
+/* --- what disturbs ------------------------------------------------------------------ */
+
+static double recorders_share(uint64_t part, uint64_t whole)
+{
+	return whole > 0 ? fmin(1, (double)part / (double)whole) : 0;
+}
+
+/* Adds what others took in the period that has just ended; BUSY: no processor was idle in it. */
+static void recorders_take_others(struct recorders *r, bool busy)
+{
+	const struct iocom_vector *own = &r->front->pulse->own;
+	const struct vector_period *p = &r->front->pulse->measured.period;
+	double cores = own->cores * (own->cpu_burst > 0 ? own->cpu_speed / own->cpu_burst : 1);
+
+	r->periods_ms += p->ms;
+	r->others_cpu_ms += p->ms * fmin(1, p->others.cpu / cores);
+	r->others_disk_ms += p->ms * p->others.disk;
+	r->crowded_ms += busy ? p->ms : 0;
+}
+
+/* Returns true if the machine that this node is a part of had no processor idle since the last call. */
+static bool recorders_machine_busy(struct front *front)
+{
+	struct machine_time before = front->machine, *now = &front->machine;
+
+	if (machine_time_read("/proc/stat", now) || !before.all)
+		return false;
+	return front->base->set->scoped && recorders_share(now->idle - before.idle,
+							   now->all - before.all) < CROWDED_IDLE;
+}
+
+static void recorders_tell_others(struct recorders *r)
+{
+	struct recording_end end = {0};
+	struct machine_time now;
+
+	if (r->periods_ms > 0) {
+		end.others_cpu = r->others_cpu_ms / r->periods_ms;
+		end.others_disk = r->others_disk_ms / r->periods_ms;
+		end.crowded = r->crowded_ms / r->periods_ms;
+	}
+	if (r->began.all && !machine_time_read("/proc/stat", &now))
+		end.stolen = recorders_share(now.stolen - r->began.stolen, now.all - r->began.all);
+	recorder_disturbed(r->out, &end);
+}
+
 void recorders_period(struct front *front)
 {
+	bool busy;
+
 	if (!front->recorders)
 		return;
+	busy = recorders_machine_busy(front);
 	for (struct recorders *r = front->recorders; r; r = r->next) {
 		recorders_take_time(r, loop_real_ns(front->base->loop));
+		recorders_take_others(r, busy);
 		tell_nodes(r);
 	}
 	recorders_reap(front);
@@ -336,6 +392,9 @@ static int recorders_add(struct front *front, struct client *client, struct ioco
 		return rc;
 	}
 	client_streams(client);
+	if (machine_time_read("/proc/stat", &r->began))
+		r->began.all = 0;
+	front->machine = r->began;
 	front->recorders = r;
 	tell_nodes(r);
 	return 0;
@@ -362,6 +421,7 @@ static void recorders_close_one(struct recorders *r)
 {
 	recorders_take_time(r, loop_real_ns(r->front->base->loop));
 	r->backlog += END_ROOM;
+	recorders_tell_others(r);
 	recorder_close(r->out, NULL);
 	r->out = NULL;
 	r->client = NULL;

@@ -77,6 +77,14 @@ static const struct host_reading *host_now(struct pulse *p)
 	return &p->host;
 }
 
+/* Time since the jobs were read last; 0: they never were. */
+static double since_sampled_ms(const struct pulse *p)
+{
+	uint64_t now = loop_boot_ns(p->base->loop);
+
+	return p->has_last && now > p->sampled_ns ? (double)(now - p->sampled_ns) / 1e6 : 0;
+}
+
 void pulse_own_vector(void *arg, struct iocom_vector *v)
 {
 	struct pulse *p = arg;
@@ -84,7 +92,7 @@ void pulse_own_vector(void *arg, struct iocom_vector *v)
 	size_t n = 0;
 
 	jobs = p->jobs.vector(p->jobs.arg, &n);
-	vector_build(&p->measured, &p->self, host_now(p), jobs, n, v);
+	vector_build(&p->measured, &p->self, host_now(p), jobs, n, since_sampled_ms(p), v);
 	vector_bound(v);
 	free(jobs);
 	v->sequence = p->sequence;

@@ -157,9 +157,13 @@ static void vector_measure(const struct vector_state *state, struct vector_measu
 	*m = (struct vector_measure){
 		.run_queue = state->run_queue_ms / ms,
 		.explicit_other_per_ms = beyond_jobs(l->explicit_ops, jobs->explicit_ops) / ms,
-		.cpu_other = cpu_ms / ms,
-		.runnable_other =
-			(cpu_ms + beyond_jobs(l->run_wait_ns, jobs->run_wait_ns) / 1e6) / ms,
+		.others =
+			{
+				.cpu = cpu_ms / ms,
+				.runnable = (cpu_ms +
+					     beyond_jobs(l->run_wait_ns, jobs->run_wait_ns) / 1e6) /
+					    ms,
+			},
 		.implicit_per_ms = (double)l->implicit_ops / ms,
 		.explicit_mb_per_s =
 			(double)(l->explicit_read_bytes + l->explicit_write_bytes) / 1e3 / ms,
@@ -172,7 +176,14 @@ static void vector_measure(const struct vector_state *state, struct vector_measu
 	running = disk_share(&state->disk_time, &state->jobs.running.disk_delta);
 	ended = disk_share(&state->disk_time, &state->jobs.disk_ended);
 	m->disk_ended = m->disk_utilisation * ended;
-	m->disk_other = m->disk_utilisation * fmax(0, 1 - running - ended);
+	m->others.disk = m->disk_utilisation * fmax(0, 1 - running - ended);
+}
+
+static void others_smooth(struct vector_others *s, const struct vector_others *m, double alpha)
+{
+	s->cpu += alpha * (m->cpu - s->cpu);
+	s->runnable += alpha * (m->runnable - s->runnable);
+	s->disk += alpha * (m->disk - s->disk);
 }
 
 static void vector_smooth_pair(struct vector_measure *s, const struct vector_measure *m)
@@ -182,9 +193,7 @@ static void vector_smooth_pair(struct vector_measure *s, const struct vector_mea
 	s->run_queue = vector_smooth(s->run_queue, m->run_queue);
 	s->explicit_other_per_ms =
 		vector_smooth(s->explicit_other_per_ms, m->explicit_other_per_ms);
-	s->cpu_other = vector_smooth(s->cpu_other, m->cpu_other);
-	s->runnable_other = vector_smooth(s->runnable_other, m->runnable_other);
-	s->disk_other = vector_smooth(s->disk_other, m->disk_other);
+	others_smooth(&s->others, &m->others, VECTOR_ALPHA);
 	s->disk_ended = vector_smooth(s->disk_ended, m->disk_ended);
 	s->implicit_per_ms = vector_smooth(s->implicit_per_ms, m->implicit_per_ms);
 	s->explicit_mb_per_s = vector_smooth(s->explicit_mb_per_s, m->explicit_mb_per_s);
@@ -215,10 +224,15 @@ void vector_close(struct vector_state *state)
 	vector_measure(state, &m);
 	if (m.disk_utilisation > UTILISATION_SATURATED && m.disk_mb_per_s > state->learned_mb_per_s)
 		state->learned_mb_per_s = m.disk_mb_per_s;
-	if (state->primed)
+	if (state->primed) {
 		vector_smooth_pair(&state->smooth, &m);
-	else
+		others_smooth(&state->lately, &m.others,
+			      1 - exp(-state->elapsed_ms / VECTOR_FOREIGN_MS));
+	} else {
 		state->smooth = m;
+		state->lately = m.others;
+	}
+	state->period = (struct vector_period){state->elapsed_ms, m.others};
 	state->primed = true;
 	state->before = state->now;
 	state->nbefore = state->nnow;
@@ -318,15 +332,26 @@ static void job_left(const struct vector_job *j, double cpu_speed, const struct 
 	}
 }
 
-static void jobs_left(const struct vector_job *jobs, size_t n, double cpu_speed,
+/* Adds what the jobs have left that the last reading saw, if SEEN, or did not see. */
+static void jobs_left(const struct vector_job *jobs, size_t n, bool seen, double cpu_speed,
 		      const struct iocom_vector *v, struct rules_sharers *s)
 {
 	for (size_t i = 0; i < n; i++) {
 		double cpu_ms, disk_ms;
 
+		if ((jobs[i].seen > 0) != seen)
+			continue;
 		job_left(&jobs[i], cpu_speed, v, &cpu_ms, &disk_ms);
 		rules_sharers_add(s, cpu_ms / v->cpu_speed, cpu_ms / v->cpu_burst, disk_ms);
 	}
+}
+
+/* Takes off what S got done in MS: each task goes on as if alone, until a resource serves no more.
+ */
+static void pass_time(struct rules_sharers *s, double cores, double ms)
+{
+	s->cpu_left_ms = fmax(0, s->cpu_left_ms - ms * fmin(s->cpu, cores));
+	s->disk_left_ms = fmax(0, s->disk_left_ms - ms * fmin(s->disk, 1));
 }
 
 static double beyond_housekeeping(double sharers)
@@ -334,18 +359,27 @@ static double beyond_housekeeping(double sharers)
 	return sharers < VECTOR_FOREIGN_LEAST ? 0 : sharers;
 }
 
-static void foreign_left(const struct vector_measure *m, double core_share,
+/* How many tasks of a kind that never pauses OTHERS are like, at the processor and at the disk. */
+static void others_sharers(const struct vector_others *others, double core_share,
+			   const struct iocom_vector *v, double *cpu, double *disk)
+{
+	double rho = fmin(others->disk, UTILISATION_HIGHEST);
+
+	*cpu = beyond_housekeeping(fmax(others->cpu / core_share, others->runnable));
+	*disk = v->disks ? beyond_housekeeping(fmin(rho / (1 - rho), fmax(1, v->io_tasks))) : 0;
+}
+
+static void foreign_left(const struct vector_state *state, double core_share,
 			 const struct iocom_vector *v, struct rules_sharers *s)
 {
-	double rho = fmin(m->disk_other, UTILISATION_HIGHEST);
-	double cpu = beyond_housekeeping(fmax(m->cpu_other / core_share, m->runnable_other));
-	double disk =
-		v->disks ? beyond_housekeeping(fmin(rho / (1 - rho), fmax(1, v->io_tasks))) : 0;
+	double cpu, disk, lately_cpu, lately_disk;
 
+	others_sharers(&state->smooth.others, core_share, v, &cpu, &disk);
+	others_sharers(&state->lately, core_share, v, &lately_cpu, &lately_disk);
 	s->cpu += cpu;
 	s->disk += disk;
-	s->cpu_left_ms += cpu * VECTOR_FOREIGN_MS;
-	s->disk_left_ms += disk * VECTOR_FOREIGN_MS;
+	s->cpu_left_ms += fmin(cpu, lately_cpu) * VECTOR_FOREIGN_MS;
+	s->disk_left_ms += fmin(disk, lately_disk) * VECTOR_FOREIGN_MS;
 }
 
 /* Adds what jobs that have ended still write to S, which is what the running ones have left. */
@@ -365,13 +399,15 @@ static void writes_left(const struct vector_measure *m, const struct host_readin
 
 static void work_left(const struct vector_state *state, const struct vector_self *self,
 		      const struct host_reading *host, const struct vector_job *jobs, size_t njobs,
-		      struct iocom_vector *v)
+		      double since_ms, struct iocom_vector *v)
 {
 	struct rules_sharers s = {0};
 
-	jobs_left(jobs, njobs, self->cpu_speed, v, &s);
+	jobs_left(jobs, njobs, true, self->cpu_speed, v, &s);
+	pass_time(&s, v->cores, since_ms);
+	jobs_left(jobs, njobs, false, self->cpu_speed, v, &s);
 	writes_left(&state->smooth, host, v, &s);
-	foreign_left(&state->smooth, host->core_share, v, &s);
+	foreign_left(state, host->core_share, v, &s);
 	v->cpu_sharers = s.cpu;
 	v->disk_sharers = s.disk;
 	v->cpu_left_ms = s.cpu_left_ms;
@@ -380,7 +416,7 @@ static void work_left(const struct vector_state *state, const struct vector_self
 
 void vector_build(const struct vector_state *state, const struct vector_self *self,
 		  const struct host_reading *host, const struct vector_job *jobs, size_t njobs,
-		  struct iocom_vector *v)
+		  double since_ms, struct iocom_vector *v)
 {
 	const struct vector_measure *s = &state->smooth;
 
@@ -413,7 +449,7 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 	add_jobs(jobs, njobs, v);
 	v->memory_available_mb = fmax(0, v->memory_mb - v->memory_requested_mb);
 	capacities(state, self, v);
-	work_left(state, self, host, jobs, njobs, v);
+	work_left(state, self, host, jobs, njobs, since_ms, v);
 	if (v->run_queue <= RUNNABLE_PER_CORE_REMOTE * v->cores)
 		v->bits |= IOCOM_BIT_CPU;
 	if (v->disks && v->disk_utilisation <= UTILISATION_REMOTE)

@@ -21,11 +21,17 @@
  * that is, past its need it goes on for a quarter of what it did.  A job of a class never seen has
  * left, of both together, what it did: what ran long runs long (Harchol-Balter and Downey); or what
  * was guessed, VECTOR_UNKNOWN_MS in halves if nothing was, times f = (1-alpha)^n, if that is more.
- * It is divided as what it did and f times the guess are.  Everything else goes on for
- * VECTOR_FOREIGN_MS:
+ * It is divided as what it did and f times the guess are.  Since the last reading the jobs went on:
+ * what they have left is less by the time since then, of each resource as much as it can serve.
+ *
+ * Everything else is
  *
  *   cpu  = max(CPU time per time / a core's share, tasks that ran or waited for a processor)
  *   disk = min(rho / (1 - rho), tasks that do I/O), rho: its part of the disk's utilisation
+ *
+ * and goes on for as long as it lasts already, at most VECTOR_FOREIGN_MS: a client that submits a job
+ * keeps a processor busy for a moment, a service for days.  It has left the lesser of cpu now and cpu
+ * averaged over that time, times VECTOR_FOREIGN_MS; so at the disk.
  *
  * What jobs wrote reaches the disk after their end, too.  While that goes on, it is one more sharer
  * of the disk, which has left what the memory's dirty pages take there, without those that running
@@ -48,25 +54,35 @@
 #define VECTOR_ALPHA	     0.5
 #define VECTOR_UNKNOWN_MS    1000.0  /* what a job needs of which nothing is known or guessed */
 #define VECTOR_LEFT_LEAST_MS 1.0     /* a guess of less has faded away */
-#define VECTOR_FOREIGN_MS    10000.0 /* how long everything that is no job is assumed to go on */
+#define VECTOR_FOREIGN_MS    10000.0 /* the longest that what is no job is assumed to go on */
 #define VECTOR_WRITES_LEAST  0.02    /* a smaller part of the disk's time is no writeback */
 #define VECTOR_FOREIGN_LEAST 0.05    /* fewer sharers than this are the system's own housekeeping */
+
+/* Everything that is not iocom's job. */
+struct vector_others {
+	double cpu;	 /* processors that it keeps busy */
+	double runnable; /* its tasks that run or wait for a processor */
+	double disk;	 /* its part of disk_utilisation, 0..1 */
+};
 
 /* The rates of one period; also the smoothed rates. */
 struct vector_measure {
 	double run_queue;
-	/* of everything that is not iocom's job: */
-	double explicit_other_per_ms;
-	double cpu_other;      /* processors that it keeps busy */
-	double runnable_other; /* its tasks that run or wait for a processor */
-	double disk_other;     /* its part of disk_utilisation, 0..1 */
-	double disk_ended;     /* the part of jobs that have ended, which is none of the above */
+	double explicit_other_per_ms; /* of everything that is not iocom's job */
+	struct vector_others others;
+	double disk_ended; /* the part of jobs that have ended, which are neither */
 	double implicit_per_ms;
 	double explicit_mb_per_s, implicit_mb_per_s;
 	double disk_arrivals_per_ms, disk_utilisation;
 	double disk_service_ms, disk_service_ms2; /* 0: no request was served */
 	double disk_mb_per_s;			  /* delivered */
 	double sent_mb_per_s, received_mb_per_s, messages_per_s;
+};
+
+/* What the last whole period had, as it was measured. */
+struct vector_period {
+	double ms;
+	struct vector_others others;
 };
 
 /* What iocom's jobs did in a reading. */
@@ -88,6 +104,8 @@ struct vector_state {
 	size_t nbefore, nnow;
 	bool primed;
 	struct vector_measure smooth;
+	struct vector_others lately; /* the mean over about VECTOR_FOREIGN_MS */
+	struct vector_period period;
 	double learned_mb_per_s; /* the highest rate seen while utilisation > 0.9; 0: none yet */
 };
 
@@ -125,10 +143,12 @@ int vector_take(struct vector_state *state, const struct monitor_sample *sample,
 		const struct vector_jobs_did *jobs);
 /* Ends the period and smooths its rates into the state. */
 void vector_close(struct vector_state *state);
-/* Writes the vector; the caller sets sequence and time. */
+/*
+ * Writes the vector, SINCE_MS after the last reading of the jobs; the caller sets sequence and time.
+ */
 void vector_build(const struct vector_state *state, const struct vector_self *self,
 		  const struct host_reading *host, const struct vector_job *jobs, size_t njobs,
-		  struct iocom_vector *out);
+		  double since_ms, struct iocom_vector *out);
 
 double vector_smooth(double old, double new);
 /*

@@ -8,7 +8,7 @@
  *   wait_i    = Lambda_i E(s_i^2) / (2 (1 - rho_i))                M/G/1
  *   c_j(i,k)  = e + d_j^INIT (1/b_net + 1/b_disk^i + 1/b_disk^k)   (4.7) FC
  *
- *   T         = max(C, B + D)                                     2.10 (ours)
+ *   T         = M + q (C + D - M)      M = max(C, B + D)           2.10 (ours)
  *
  * All units are decimal: KB / (MB/s) = ms and MB / (MB/s) = s (O-1).
  */
@@ -135,9 +135,11 @@ double rules_weighted_load(double w_cpu, double cpu, double io_per_ms)
 
 double rules_alone_ms(double cpu_ms, double burst_ms, double disk_ms)
 {
-	double one_after_other = burst_ms + disk_ms;
+	double uncapped = burst_ms + disk_ms, least = cpu_ms > uncapped ? cpu_ms : uncapped;
 
-	return cpu_ms > one_after_other ? cpu_ms : one_after_other;
+	if (!isfinite(least))
+		return least;
+	return least + RULES_SEQUENTIAL * (cpu_ms + disk_ms - least);
 }
 
 void rules_sharers_add(struct rules_sharers *s, double cpu_ms, double burst_ms, double disk_ms)

@@ -3,8 +3,9 @@
  * What a job and the tasks of a node do to each other (MODEL 2.10, ours).  Processors and disk
  * each serve all who are there by turns.  Alone at node k the job takes
  *
- *   T = max( C, B + D )    C = t_j C_ref/C_k,  B = t_j C_ref/B_k,  D = N s_j + F s_page
- *   c = C/T   d = D/T      the shares of that time in which it computes, and is at the disk
+ *   T = M + q (C + D - M)   M = max(C, B + D)   q = RULES_SEQUENTIAL
+ *   C = t_j C_ref/C_k   B = t_j C_ref/B_k   D = N s_j + F s_page
+ *   c = C/T   d = D/T       the shares of that time in which it computes, and is at the disk
  *
  * and n_c = sum of c, n_d = sum of d, m_c = sum of c T / n_c, m_d = sum of d T / n_d of the tasks
  * there say how many it meets at each, and for how long:

@@ -41,9 +41,9 @@
  * 	A job ended: struct recording_finish.  In a live recording the time is when its home
  * 	heard of it, a few ms later; "measured" has the exact "wall_ms" from its start.  A
  * 	job that never ran has nothing measured.
- *   {"record":"end","time_ms":9000,"lines":12345,"dropped":0}
- * 	The last line; without it the recording was cut off.  "dropped" counts what the
- * 	recorder could not write.
+ *   {"record":"end","time_ms":9000,"lines":12345,"dropped":0,"others_cpu":0.02,
+ *    "others_disk":0,"stolen":0,"crowded":0}
+ * 	The last line; without it the recording was cut off: struct recording_end.
  *
  * Deciding again on the view of a decision line gives its plan: the rules are the same object
  * file, and numbers read back bit for bit.  A reader holds one line and the state of the nodes,
@@ -128,6 +128,18 @@ struct recording_finish {
 	bool memory_short;
 };
 
+/*
+ * How a recording ended, and what disturbed it: shares, 0..1, means over its time at the node that
+ * recorded; of several merged recordings the largest.  0: nothing, or not measured.
+ */
+struct recording_end {
+	uint64_t dropped;   /* what the recorder could not write */
+	double others_cpu;  /* of the node's processors, by everything that is no job of iocom */
+	double others_disk; /* the same of its disk */
+	double stolen;	    /* of the machine's processors, by its host */
+	double crowded;	    /* of the time: the node is part of a machine that had no processor idle */
+};
+
 /* A decision and the view that it used. */
 struct recording_decision {
 	double time_ms;
@@ -201,6 +213,8 @@ int recorder_finish(struct recorder *r, const struct recording_finish *finish,
 		    struct iocom_err *err);
 /* Counts N things that could not be recorded; the end line tells the count. */
 void recorder_dropped(struct recorder *r, uint64_t n);
+/* Notes what disturbed the recording, for the end line, where it is more than was noted before. */
+void recorder_disturbed(struct recorder *r, const struct recording_end *by);
 /* Flushes the lines so far to the file, so that a reader finds whole lines. */
 int recorder_flush(struct recorder *r, struct iocom_err *err);
 /* Writes the end line, flushes, closes, and always frees R.  Returns 0 or negative errno. */
@@ -227,7 +241,7 @@ struct recording_line {
 		struct recording_job job;
 		struct recording_decision decision;
 		struct recording_finish finish;
-		uint64_t dropped;
+		struct recording_end end;
 	};
 };
 

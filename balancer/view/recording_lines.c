@@ -260,9 +260,9 @@ static int decision_line(struct recording *r)
 static int end_line(struct recording *r)
 {
 	r->line.kind = RECORDING_END;
-	r->line.dropped = 0;
+	r->line.end = (struct recording_end){0};
 	r->whole = true;
-	return fields(r, r->document, RECORDING_T_END, &r->line.dropped);
+	return fields(r, r->document, RECORDING_T_END, &r->line.end);
 }
 
 int recording_header_read(struct recording *r)

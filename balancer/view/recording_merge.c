@@ -237,7 +237,8 @@ static int merge_line(struct merge *m, struct input *in)
 	case RECORDING_FINISH:
 		return merge_finish(m, in);
 	case RECORDING_END:
-		recorder_dropped(m->out, in->line->dropped);
+		recorder_dropped(m->out, in->line->end.dropped);
+		recorder_disturbed(m->out, &in->line->end);
 		return 0;
 	}
 	return 0;

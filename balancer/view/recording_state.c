@@ -16,6 +16,7 @@
 #define JOB(kind, member)      FIELD_OF(kind, recording_job, member)
 #define DECISION(kind, member) FIELD_OF(kind, recording_decision, member)
 #define FINISH(kind, member)   FIELD_OF(kind, recording_finish, member)
+#define END(kind, member)      FIELD_OF(kind, recording_end, member)
 #define MEASURED(member)       FIELD_OF(FIELD_NUMBER, recording_measured, member)
 
 static const struct field header_fields[] = {
@@ -99,7 +100,11 @@ static const struct field end_fields[] = {
 	KNOWN("record"),
 	KNOWN("time_ms"),
 	KNOWN("lines"),
-	{"dropped", FIELD_LARGE, 0, sizeof(uint64_t)},
+	END(FIELD_LARGE, dropped),
+	END(FIELD_NUMBER, others_cpu),
+	END(FIELD_NUMBER, others_disk),
+	END(FIELD_NUMBER, stolen),
+	END(FIELD_NUMBER, crowded),
 };
 
 const struct field *recording_fields(enum recording_table table, size_t *n)

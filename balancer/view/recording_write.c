@@ -25,7 +25,8 @@ struct recorder {
 	struct recording_header header;
 	struct recording_state state;
 	double time_ms;
-	uint64_t lines, dropped;
+	uint64_t lines;
+	struct recording_end end;
 	int failed; /* errno of the file; every later call returns it */
 };
 
@@ -250,7 +251,15 @@ int recorder_flush(struct recorder *r, struct iocom_err *err)
 
 void recorder_dropped(struct recorder *r, uint64_t n)
 {
-	r->dropped += n;
+	r->end.dropped += n;
+}
+
+void recorder_disturbed(struct recorder *r, const struct recording_end *by)
+{
+	r->end.others_cpu = fmax(r->end.others_cpu, by->others_cpu);
+	r->end.others_disk = fmax(r->end.others_disk, by->others_disk);
+	r->end.stolen = fmax(r->end.stolen, by->stolen);
+	r->end.crowded = fmax(r->end.crowded, by->crowded);
 }
 
 int recorder_close(struct recorder *r, struct iocom_err *err)
@@ -261,7 +270,7 @@ int recorder_close(struct recorder *r, struct iocom_err *err)
 	if (!rc)
 		rc = field_set(o, "lines", json_integer((json_int_t)r->lines + 1));
 	if (!rc)
-		rc = recording_write_fill(o, RECORDING_T_END, &r->dropped);
+		rc = recording_write_fill(o, RECORDING_T_END, &r->end);
 	if (!r->failed) {
 		rc = recording_write_put(r, o, rc, err);
 	} else {

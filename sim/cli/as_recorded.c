@@ -188,7 +188,7 @@ static int as_recorded_read_all(struct reading *r, struct recording *recording)
 		if (line->kind == RECORDING_DECISION && line->decision.job[0])
 			count_policy(r, line->decision.policy);
 		if (line->kind == RECORDING_END)
-			r->facts->dropped = line->dropped;
+			r->facts->end = line->end;
 	}
 	return rc;
 }

@@ -14,7 +14,7 @@ struct recorded_facts {
 	bool mixed;			 /* other jobs ran under other policies */
 	uint64_t seed;
 	bool complete;	  /* the recording has its end line */
-	uint64_t dropped; /* lines that the recorder lost */
+	struct recording_end end;
 	double length_ms;
 	uint32_t diskless; /* nodes without a disk, which get a slow one */
 };

@@ -24,6 +24,11 @@
 
 #define GOAL_PLACEMENTS 95.0 /* per cent */
 #define GOAL_SLOWDOWN	10.0
+/* With more of a node's processors or disk, the simulation, which knows jobs alone, means nothing. */
+#define OTHERS_CPU_MOST	 0.25
+#define OTHERS_DISK_MOST 0.10
+#define STOLEN_MOST	 0.10
+#define CROWDED_MOST	 0.10
 #define SHOWN_MAX	5    /* number of differing decisions that are listed */
 #define ROUNDING	1e-9 /* relative tolerance: simulated recordings round charges differently */
 
@@ -285,6 +290,15 @@ static bool slowdown_met(const struct check *c)
 	return !s->jobs || fabs(check_difference(s->simulated, s->measured)) <= GOAL_SLOWDOWN;
 }
 
+/* What cannot be compared, because others took more than the recorded jobs can explain. */
+static bool is_void(const struct check *c)
+{
+	const struct recording_end *e = &c->facts.end;
+
+	return e->others_cpu > OTHERS_CPU_MOST || e->others_disk > OTHERS_DISK_MOST ||
+	       e->stolen > STOLEN_MOST || e->crowded > CROWDED_MOST;
+}
+
 static const char *plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
@@ -308,9 +322,26 @@ static void print_recording(const struct check *c)
 		       c->never_ran == 1 ? "is" : "are");
 	if (!f->complete)
 		printf("             the recording was cut off\n");
-	if (f->dropped)
+	if (f->end.dropped)
 		printf("             the recorder lost %llu line%s\n",
-		       (unsigned long long)f->dropped, plural(f->dropped));
+		       (unsigned long long)f->end.dropped, plural(f->end.dropped));
+}
+
+/* Says how much of the recorded nodes others took, at the node where it was most. */
+static void print_others(const struct check *c)
+{
+	const struct recording_end *e = &c->facts.end;
+
+	if (!c->facts.live || !c->facts.complete)
+		return;
+	printf("others       what is no job took up to %.0f %% of a node's processors and %.0f %% of "
+	       "its disk; %.0f %% of a machine's were stolen, %.0f %% of the time none was idle\n",
+	       100 * e->others_cpu, 100 * e->others_disk, 100 * e->stolen, 100 * e->crowded);
+	if (is_void(c))
+		printf("void         that is too much to compare times (%.0f, %.0f, %.0f and %.0f %%): "
+		       "record again when the nodes run nothing but jobs\n",
+		       100 * OTHERS_CPU_MOST, 100 * OTHERS_DISK_MOST, 100 * STOLEN_MOST,
+		       100 * CROWDED_MOST);
 }
 
 static void print_placements(const struct check *c)
@@ -405,9 +436,10 @@ static json_t *check_json(const struct check *c)
 		if (c->own.kinds[k].jobs)
 			json_object_set_new(kinds, c->info.kind[k], sums_json(&c->own.kinds[k]));
 	return json_pack(
-		"{s:s,s:b,s:b,s:I,s:I,s:s,s:b,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:o}",
+		"{s:s,s:b,s:b,s:I,s:I,s:s,s:b,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:o,s:b,"
+		"s:{s:f,s:f,s:f,s:f}}",
 		"recording", c->cli->trace, "live", f->live, "complete", f->complete, "lines_lost",
-		(json_int_t)f->dropped, "nodes", (json_int_t)f->nodes, "policy", f->policy,
+		(json_int_t)f->end.dropped, "nodes", (json_int_t)f->nodes, "policy", f->policy,
 		"policies_mixed", f->mixed, "length_ms", cli_check_number(f->length_ms), "jobs",
 		(json_int_t)c->njobs, "jobs_ended", (json_int_t)c->ended, "jobs_never_ran",
 		(json_int_t)c->never_ran, "decisions", (json_int_t)c->decisions, "placements_same",
@@ -415,7 +447,9 @@ static json_t *check_json(const struct check *c)
 		"placements_same_percent",
 		cli_check_number(check_percent((double)c->placed_alike, (double)c->decisions)),
 		"times", sums_json(&c->own.all), "times_where_they_ran",
-		sums_json(&c->recorded.all), "classes", kinds);
+		sums_json(&c->recorded.all), "classes", kinds, "void", is_void(c), "others",
+		"cpu", f->end.others_cpu, "disk", f->end.others_disk, "stolen", f->end.stolen,
+		"crowded", f->end.crowded);
 }
 
 static int check_deliver(const struct check *c)
@@ -431,12 +465,13 @@ static int check_deliver(const struct check *c)
 			return cli_fail(c->cli, CLI_FAILED, "cannot write the output");
 	} else {
 		print_recording(c);
+		print_others(c);
 		print_placements(c);
 		print_times(c);
 	}
 	if (fflush(stdout))
 		return cli_fail(c->cli, CLI_FAILED, "cannot write the output");
-	return placements_met(c) && slowdown_met(c) ? CLI_OK : CLI_FAILED;
+	return placements_met(c) && slowdown_met(c) && !is_void(c) ? CLI_OK : CLI_FAILED;
 }
 
 /* --- the command -------------------------------------------------------------------- */

@@ -327,6 +327,30 @@ static void set_advertised(const struct core_shard *s, uint32_t node, struct cor
 	look->node.advertised.cpu = node_runnable(s->model, node - s->first) + (double)coming;
 }
 
+/*
+ * A live node tells the work that is left.  Requests are spread evenly over a task's computation, so
+ * of both the same part is left.  Tasks on their way have all of it left.
+ */
+static void set_sharers(const struct core *c, const struct core_shard *s, struct core_look *look)
+{
+	struct rules_node *n = &look->node;
+	double mips = c->params.rules.reference_mips;
+	double slowness = mips > 0 ? mips / n->cpu_mips : 1;
+
+	n->has_sharers = true;
+	n->sharers = (struct rules_sharers){0};
+	for (size_t i = 0; i < n->ntasks; i++) {
+		const struct core_task *t = core_task(s, look->ids[i]);
+		double part = t->at.cpu_ms > 0 ? fmax(0, 1 - t->at.done_ms / t->at.cpu_ms) : 1;
+		double cpu_ms = part * t->at.cpu_ms * slowness;
+		double requests = part * fmax(0, t->segment_requests);
+
+		rules_sharers_add(&n->sharers, cpu_ms, cpu_ms,
+				  requests * rules_service_ms(n->disk_fixed_ms, t->at.request_kb,
+							      n->disk_mb_per_s));
+	}
+}
+
 int core_describe(const struct core *c, uint32_t node, double now, double sent_before,
 		  struct core_look *look)
 {
@@ -348,6 +372,8 @@ int core_describe(const struct core *c, uint32_t node, double now, double sent_b
 	/* A batch system wants empty nodes; a node whose task waits for the disk is not empty. */
 	if (ret == 0 && c->params.cpu_load_runnable && !c->batch)
 		set_advertised(s, node, look);
+	if (ret == 0 && c->params.cpu_load_runnable && c->params.rules.rates == RULES_RATES_WALL)
+		set_sharers(c, s, look);
 	return ret;
 }
 

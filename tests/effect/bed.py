@@ -236,8 +236,10 @@ class Bed:
     def quiet(self, seconds, only=None):
         """Waits until no node, or not ONLY, has a job or a busy disk; False if that takes too long."""
         end = time.monotonic() + seconds
+        # To ask is a load, so it is not the first nodes that are asked, where most jobs come from.
+        observer = self.nodes[-1]["name"]
         while True:
-            done = self.on(self.nodes[0]["name"], "iocom", "nodes", "--json")
+            done = self.on(observer, "iocom", "nodes", "--json")
             try:
                 nodes = [n for n in json.loads(done.stdout)["nodes"]
                          if n["alive"] and only in (None, n["name"])]
@@ -285,13 +287,17 @@ class Bed:
     def keep_journals(self, directory, since_ns):
         """Copies every agent's journal to DIRECTORY/NODE.db, with the jobs since SINCE_NS."""
         os.makedirs(directory, exist_ok=True)
+        self.wait_for_ends()
+        for node in self.nodes:
+            copy_journal(self.state(node["name"], "iocom.db"),
+                         os.path.join(directory, node["name"] + ".db"), since_ns)
+
+    def wait_for_ends(self):
+        """A client knows the end of its job before the job's home does."""
         end = time.monotonic() + JOURNAL_S
         for node in self.nodes:
-            source = self.state(node["name"], "iocom.db")
-            # A client knows the end of its job before the job's home does.
-            while unended(source) and time.monotonic() < end:
+            while unended(self.state(node["name"], "iocom.db")) and time.monotonic() < end:
                 time.sleep(0.1)
-            copy_journal(source, os.path.join(directory, node["name"] + ".db"), since_ns)
 
 
 def read_journal(path):

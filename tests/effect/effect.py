@@ -20,6 +20,7 @@ import choosers
 import estimates
 import plan
 import programs
+import replayed
 import report
 
 DISK_TOLERANCE = 0.1
@@ -286,6 +287,8 @@ class Bench:
             p.chooser, nodes, self.needs(), estimates.generator(self.args.seed, "choice", *p.cell,
                                                                 p.repetition, p.chooser))
         void = self.begin_equal(p)
+        recorders = replayed.Recorders(self.bed, self.store.path(self.directory(p, "recordings"))) \
+            if self.args.recordings else None
         usage, began, lock, threads = beds.Usage(), time.monotonic(), threading.Lock(), []
 
         def finish(job, running, node):
@@ -312,9 +315,16 @@ class Bench:
         makespan_s = time.monotonic() - began
         foreign = usage.foreign()
         void += void_reasons(foreign, jobs)
+        replay = self.replay(recorders) if recorders else None
         return dict(layout=p.cell.layout, rate=p.cell.rate, repetition=p.repetition,
                     chooser=p.chooser, foreign=foreign, void=void, makespan_s=makespan_s,
-                    jobs=[slim(j) for j in jobs])
+                    replayed=replay, jobs=[slim(j) for j in jobs])
+
+    def replay(self, recorders):
+        """Ends the recordings and returns what the simulator makes of them."""
+        self.bed.wait_for_ends()
+        return replayed.check(self.args.build, recorders.stop(),
+                              recorders.directory + ".jsonl.gz")
 
     # --- all passes --------------------------------------------------------------------
 
@@ -386,11 +396,17 @@ class Bench:
 
     def keep(self, p, one, began_ns):
         """Writes a pass down, the journals first: a pass that is there is not run again."""
-        name = Store.name(p, len(self.store.attempts(p)) + 1)
         if self.args.journals:
-            directory = name.removesuffix(".json").replace("passes/", "journals/", 1)
-            self.bed.keep_journals(self.store.path(directory), began_ns)
-        self.store.write(name, one)
+            self.bed.keep_journals(self.store.path(self.directory(p, "journals")), began_ns)
+        self.store.write(self.name(p), one)
+
+    def name(self, p):
+        """The file of P's next attempt."""
+        return Store.name(p, len(self.store.attempts(p)) + 1)
+
+    def directory(self, p, kind):
+        """Where files of KIND of P's next attempt are kept."""
+        return self.name(p).removesuffix(".json").replace("passes/", kind + "/", 1)
 
     def guess(self, p):
         """How long a pass may take, in s, before one of its cell was measured."""
@@ -454,6 +470,8 @@ def parse(argv):
                         help="how often each program is measured alone, after one uncounted run")
     parser.add_argument("--journals", action="store_true",
                         help="keep the agents' journals of each pass")
+    parser.add_argument("--recordings", action="store_true",
+                        help="record each pass, replay it and compare (iocom replay --check)")
     parser.add_argument("--full", action="store_true", help="all choosers, layouts and rates")
     parser.add_argument("--report", action="store_true", help="only make the report again")
     parser.add_argument("--with-void", action="store_true",

@@ -7,6 +7,7 @@ import subprocess
 import choosers
 import estimates
 import plan
+import replayed
 
 REFERENCES = ("nlb", "fewest-jobs")
 STATISTICS = (estimates.mean, estimates.geometric_mean, estimates.median, estimates.p95)
@@ -261,6 +262,11 @@ def write(store, with_void=False):
         problem = figure(store, cells)
         parts.append(f"No figure: {problem}.\n" if problem else "![mean slowdowns](effect.png)\n")
         parts += ["## Predictions\n", *prediction_section(prediction_summaries(passes))]
+    compared = replayed.rows(passes)
+    if compared:
+        parts += ["## Recorded and replayed\n",
+                  "Median over the passes (least to most). 0 is right; the goal is 10.\n",
+                  table(replayed.HEAD, compared)]
     parts += ["## Void passes\n", void_table(everything), "## Alone\n", alone_table(alone)]
     text = "\n".join(parts)
     with open(store.path("report.md"), "w", encoding="utf-8") as f:

@@ -202,6 +202,7 @@ static inline double scan_delay(const struct cluster *c, uint32_t index, bool pr
 		d = requests * (k->fixed_ms + j->request_kb / k->disk_mb_per_s) +
 		    faults * (k->fixed_ms + RULES_PAGE_KB / k->disk_mb_per_s);
 	t = fmax(work / k->mips, work / k->burst + d);
+	t += RULES_SEQUENTIAL * (work / k->mips + d - t);
 	if (!(t > 0))
 		return 0;
 	if (s->cpu > 0)

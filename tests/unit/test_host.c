@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/measure/host.h"
+#include "agent/measure/machine_time.h"
 
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) < 1e-9 * (1 + fabs((double)(b))))
 
@@ -111,12 +112,33 @@ static void test_less(void **state)
 	assert_true(r.memory_mb > 0 && r.dirty_mb >= 0 && r.dirty_mb < r.memory_mb);
 }
 
+/* The columns of proc_stat(5): user nice system idle iowait irq softirq steal guest guest_nice. */
+static void test_machine_time(void **state)
+{
+	struct machine_time t = {0};
+	char file[PATH_MAX];
+
+	(void)state;
+	snprintf(file, sizeof(file), "%s/stat", dir);
+	assert_int_equal(machine_time_read(file, &t), -ENOENT);
+	put("stat", "cpu  100 20 30 400 50 6 7 8 90 10\ncpu0 1 1 1 1 1 1 1 1 0 0\n");
+	assert_int_equal(machine_time_read(file, &t), 0);
+	assert_true(t.all == 621 && t.idle == 450 && t.stolen == 8);
+	put("stat", "cpu  100 20 30 400\n"); /* a kernel before 2.6.11 */
+	assert_int_equal(machine_time_read(file, &t), -EBADMSG);
+	put("stat", "");
+	assert_int_equal(machine_time_read(file, &t), -EBADMSG);
+	assert_int_equal(machine_time_read("/proc/stat", &t), 0);
+	assert_true(t.all > t.idle && t.idle > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_v2, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_v1, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_less, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_machine_time, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -257,7 +257,7 @@ static void test_jobs_part(void **state)
 	(void)state;
 	load.delta.cpu_ns = 900 * MS;
 	other_cpu_ns = 200 * MS;
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < 100; i++)
 		pass_ms(PERIOD_MS);
 	assert_true(fabs(pulse.own.cpu_sharers - 0.2) < 1e-3);
 	assert_true(fabs(pulse.own.cpu_left_ms - 0.2 * VECTOR_FOREIGN_MS) < 10);

@@ -3,6 +3,7 @@
  * What an agent sends to a recording client, through its real socket: whole recordings whose
  * decisions can be made again, even if the reader is too slow for them.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -308,7 +309,7 @@ static void finish(unsigned int number, const char *from, uint64_t kind, uint64_
 
 struct found {
 	unsigned int nodes, submitted, decisions, only_asked, finished, corrected;
-	uint64_t dropped;
+	struct recording_end end;
 	struct recording_finish last;
 };
 
@@ -349,7 +350,7 @@ static struct found check_file(void)
 			found.last = line->finish;
 		}
 		if (line->kind == RECORDING_END)
-			found.dropped = line->dropped;
+			found.end = line->end;
 		if (line->kind != RECORDING_DECISION)
 			continue;
 		found.decisions++;
@@ -375,6 +376,7 @@ static void test_lines(void **state)
 	struct found found;
 
 	(void)state;
+	pulse.measured.period = (struct vector_period){0};
 	recorders_period(&front);
 	assert_int_equal(drain(&s, f), 0); /* nothing is new, so nothing is sent */
 	change(1);
@@ -395,7 +397,7 @@ static void test_lines(void **state)
 	assert_int_equal(found.only_asked, 1);
 	assert_int_equal(found.corrected, 3);
 	assert_int_equal(found.finished, 2);
-	assert_int_equal(found.dropped, 1);
+	assert_int_equal(found.end.dropped, 1);
 	assert_int_equal(counters.record_lines_lost, 1);
 	assert_int_equal(found.last.exit, -9);
 	assert_int_equal(found.last.moves, 0);
@@ -403,6 +405,31 @@ static void test_lines(void **state)
 		    found.last.measured.page_faults == 16 &&
 		    found.last.measured.page_fault_mb == 2.048);
 	assert_false(recording_never_ran(&found.last));
+}
+
+/* The end line has the means of what others took, over all periods of the recording. */
+static void test_disturbed(void **state)
+{
+	FILE *f = fopen(path, "w");
+	struct record_stream s = begin(f);
+	struct found found;
+
+	(void)state;
+	change(1);
+	pulse.own.cores = 2;
+	pulse.own.cpu_speed = 0.5; /* a cap leaves one processor of the two */
+	pulse.own.cpu_burst = 1;
+	pulse.measured.period = (struct vector_period){1000, {.cpu = 0.5, .disk = 0.2}};
+	recorders_period(&front);
+	pulse.measured.period = (struct vector_period){3000, {.cpu = 7}};
+	recorders_period(&front);
+	end(&s, f);
+	found = check_file();
+	assert_true(fabs(found.end.others_cpu - 3.5 / 4) < 1e-9);
+	assert_true(fabs(found.end.others_disk - 0.05) < 1e-9);
+	assert_true(found.end.stolen >= 0 && found.end.stolen <= 1);
+	assert_true(found.end.crowded == 0); /* the agent has the whole machine */
+	pulse.measured.period = (struct vector_period){0};
 }
 
 /* The client reads nothing while much is sent: lines are lost, but all others are right. */
@@ -430,7 +457,7 @@ static void test_slow_reader(void **state)
 	}
 	end(&s, f);
 	found = check_file();
-	assert_int_equal(found.dropped, counters.record_lines_lost);
+	assert_int_equal(found.end.dropped, counters.record_lines_lost);
 	assert_true(found.decisions >= 5 && found.decisions < turn);
 }
 
@@ -484,6 +511,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lines, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_disturbed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_slow_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_agent_stops, setup, teardown),

@@ -422,7 +422,9 @@ static void check_lines(const char *from)
 	assert_memory_equal(&line->finish, &end, sizeof(end));
 	line = next(r);
 	assert_int_equal(line->kind, RECORDING_END);
-	assert_int_equal(line->dropped, 3);
+	assert_int_equal(line->end.dropped, 3);
+	assert_true(line->end.others_cpu == 0.25 && line->end.others_disk == 0.5 &&
+		    line->end.stolen == 0.125 && line->end.crowded == 0.75);
 	assert_null(next(r));
 	assert_true(recording_complete(r));
 	assert_int_equal(recording_rewind(r, NULL), 0);
@@ -458,6 +460,11 @@ static void test_lines(void **state)
 		assert_int_equal(recorder_node(r, 13, 1, &b, NULL), 0);
 		assert_int_equal(recorder_finish(r, &end, NULL), 0);
 		recorder_dropped(r, 3);
+		recorder_disturbed(r, &(struct recording_end){.others_cpu = 0.25, .stolen = 0.1});
+		recorder_disturbed(r, &(struct recording_end){.others_cpu = 0.2,
+							      .others_disk = 0.5,
+							      .stolen = 0.125,
+							      .crowded = 0.75});
 		finish(r);
 		check_lines(i ? packed : path);
 	}

@@ -414,6 +414,8 @@ static unsigned int record_node(uint32_t index, bool whole)
 		view_file_fini(&v);
 	}
 	recorder_dropped(r, index);
+	recorder_disturbed(r, &(struct recording_end){.others_cpu = 0.25 * index,
+						      .stolen = 0.5 - 0.25 * index});
 	if (whole)
 		assert_int_equal(recorder_close(r, NULL), 0);
 	else
@@ -427,6 +429,7 @@ static void test_merge(void **state)
 {
 	const struct recording_line *line;
 	unsigned int n = 0, cut, jobs = 0, ends = 0;
+	struct recording_end ended = {0};
 	struct iocom_err err = {0};
 	struct recording *r;
 	double time_ms = 0;
@@ -461,9 +464,12 @@ static void test_merge(void **state)
 		if (line->kind == RECORDING_FINISH)
 			assert_true(line->finish.start_ms == line->finish.time_ms - 500);
 		if (line->kind == RECORDING_END)
-			assert_int_equal(line->dropped, 0 + 2); /* b's end line is missing */
+			ended = line->end;
 	}
 	assert_true(recording_complete(r));
+	/* b's end line is missing; of what disturbed, the most at any node */
+	assert_int_equal(ended.dropped, 0 + 2);
+	assert_true(ended.others_cpu == 0.5 && ended.stolen == 0.5);
 	recording_nodes(r, &n);
 	assert_int_equal(n, FILES);
 	assert_int_equal(jobs, 18);

@@ -98,12 +98,12 @@ static void test_smoothing(void **state)
 	(void)state;
 	vector_init(&s);
 	period(&s, 400, 4, 0);
-	vector_build(&s, &self, &host, NULL, 0, &v);
+	vector_build(&s, &self, &host, NULL, 0, 0, &v);
 	NEAR(v.explicit_per_ms, 0.4); /* the first value is not smoothed */
 	NEAR(v.run_queue, 4);
 	NEAR(v.implicit_per_ms, 0.01);
 	period(&s, 0, 0, 0);
-	vector_build(&s, &self, &host, NULL, 0, &v);
+	vector_build(&s, &self, &host, NULL, 0, 0, &v);
 	NEAR(v.explicit_per_ms, 0.2); /* 0.5 * 0 + 0.5 * 0.4 */
 	NEAR(v.run_queue, 2);
 	NEAR(v.cpu_speed, 0.25); /* speed 0.5, and a quota of half of each core */
@@ -135,7 +135,7 @@ static void test_jobs_declared(void **state)
 	(void)state;
 	vector_init(&s);
 	period(&s, 400, 1, 250); /* 250 of the 400 are the jobs' own */
-	vector_build(&s, &self, &host, jobs, 2, &v);
+	vector_build(&s, &self, &host, jobs, 2, 0, &v);
 	NEAR(v.explicit_per_ms, 0.15 + 0.3 + 0.25);
 	NEAR(v.memory_requested_mb, 300 + 200);
 	NEAR(v.run_queue, 1 + 1 + 0.25);
@@ -153,7 +153,7 @@ static void test_no_disk(void **state)
 	vector_init(&s);
 	vector_take(&s, &sample, &none);
 	vector_close(&s);
-	vector_build(&s, &self, &host, NULL, 0, &v);
+	vector_build(&s, &self, &host, NULL, 0, 0, &v);
 	assert_int_equal(v.disks, 0);
 	NEAR(v.disk_mb_per_s, 0);
 	assert_int_equal(v.bits & IOCOM_BIT_IO, 0);
@@ -190,8 +190,11 @@ static void test_change(void **state)
 #define REQUEST_KB 64
 #define REQUEST_MS 9
 
-/* Builds the vector of a node with a disk, on which nothing but JOBS runs. */
-static struct iocom_vector left(const struct vector_job *jobs, size_t n, double core_share)
+/* Builds the vector of a node with a disk, on which nothing but JOBS runs, SINCE_MS after the
+ * reading.
+ */
+static struct iocom_vector left_at(const struct vector_job *jobs, size_t n, double core_share,
+				   double since_ms)
 {
 	struct host_reading reading = host;
 	struct vector_self me = self;
@@ -203,9 +206,19 @@ static struct iocom_vector left(const struct vector_job *jobs, size_t n, double 
 	reading.core_share = core_share;
 	vector_init(&s);
 	period(&s, 0, 0, 0);
-	vector_build(&s, &me, &reading, jobs, n, &v);
+	vector_build(&s, &me, &reading, jobs, n, since_ms, &v);
 	vector_fini(&s);
 	return v;
+}
+
+static struct iocom_vector left(const struct vector_job *jobs, size_t n, double core_share)
+{
+	return left_at(jobs, n, core_share, 0);
+}
+
+static struct iocom_vector left_since(const struct vector_job *jobs, size_t n, double since_ms)
+{
+	return left_at(jobs, n, 1, since_ms);
 }
 
 #define LEFT(v, c, d, cpu_ms, disk_ms)                                                             \
@@ -229,17 +242,19 @@ static void test_left_of_known_needs(void **state)
 		.done_disk_ms = 5000, /* other requests than those needed are not compared */
 	};
 	struct iocom_vector v = left(&job, 1, 1);
+	double alone;
 
 	(void)state;
 	/* half is done: 500 ms at the reference speed and 100 requests are left */
 	NEAR(v.cpu_speed, 0.5);
 	NEAR(v.cpu_burst, 0.5);
 	LEFT(v, 1000 / 1900.0, 900 / 1900.0, 1000, 100 * REQUEST_MS);
-	/* With the cap the 1000 ms take 2000, in which the disk's 900 have room. */
+	/* With the cap the 1000 ms take 2000, in which some of the disk's 900 have room. */
 	v = left(&job, 1, 0.5);
 	NEAR(v.cpu_speed, 0.25);
 	NEAR(v.cpu_burst, 0.5);
-	LEFT(v, 1, 900 / 2000.0, 2000, 100 * REQUEST_MS);
+	alone = 2000 + RULES_SEQUENTIAL * 900;
+	LEFT(v, 2000 / alone, 900 / alone, 2000, 100 * REQUEST_MS);
 	/* it ran past its needs: a quarter of 1600 ms at the reference speed, of 800 requests */
 	job.done_cpu_ms = 3200;
 	job.done_requests = 800;
@@ -301,6 +316,33 @@ static void test_left_of_guessed_needs(void **state)
 	assert_true(v.cpu_sharers > 0 && v.cpu_left_ms + v.disk_left_ms < 10);
 }
 
+/* Jobs that the last reading saw have gone on since then. */
+static void test_left_after_the_reading(void **state)
+{
+	struct vector_job jobs[2] = {
+		{.need_known = true, .need_cpu_ms = 1000, .seen = 3},
+		{.need_known = true,
+		 .need_requests = 100,
+		 .need_request_kb = REQUEST_KB,
+		 .seen = 1},
+	};
+	struct iocom_vector v;
+
+	(void)state;
+	v = left_since(jobs, 2, 400);
+	LEFT(v, 1, 1, 2000 - 400, 900 - 400);
+	v = left_since(jobs, 2, 1000);
+	LEFT(v, 1, 1, 2000 - 1000, 0);
+	/* three tasks have but two processors; four share one disk */
+	jobs[1] = jobs[0];
+	v = left_since((struct vector_job[]){jobs[0], jobs[0], jobs[0]}, 3, 400);
+	LEFT(v, 3, 0, 3 * 2000 - 2 * 400, 0);
+	/* one that has come since then has all of it left */
+	jobs[1].seen = 0;
+	v = left_since(jobs, 2, 400);
+	LEFT(v, 2, 0, 2 * 2000 - 400, 0);
+}
+
 /* Without a disk there is nothing left to do at it. */
 static void test_left_without_disk(void **state)
 {
@@ -316,7 +358,7 @@ static void test_left_without_disk(void **state)
 	vector_init(&s);
 	vector_take(&s, &sample, &none);
 	vector_close(&s);
-	vector_build(&s, &self, &host, jobs, 2, &v);
+	vector_build(&s, &self, &host, jobs, 2, 0, &v);
 	LEFT(v, 2, 0, 4000, 0);
 	vector_fini(&s);
 }
@@ -416,8 +458,9 @@ static void node_period(struct vector_state *s, struct iocom_disk *disk, const s
 	vector_close(s);
 }
 
-/* Builds the vector after a period in which everything did DID, and IDLE periods without load. */
-static struct iocom_vector foreign(struct node_did did, double core_share, unsigned idle)
+/* Builds the vector after PERIODS in which everything did DID, and IDLE periods without load. */
+static struct iocom_vector foreign_for(unsigned periods, struct node_did did, double core_share,
+				       unsigned idle)
 {
 	static const struct node_did nothing;
 	struct iocom_disk disk = {.major = 7, .minor = 1, .requests = 1};
@@ -428,13 +471,38 @@ static struct iocom_vector foreign(struct node_did did, double core_share, unsig
 	reading.core_share = core_share;
 	vector_init(&s);
 	s.primed = true;
-	for (unsigned i = 0; i < 40; i++) /* until the smoothing shows it all */
+	for (unsigned i = 0; i < periods; i++)
 		node_period(&s, &disk, &did);
 	while (idle--)
 		node_period(&s, &disk, &nothing);
-	vector_build(&s, &self, &reading, NULL, 0, &v);
+	vector_build(&s, &self, &reading, NULL, 0, 0, &v);
 	vector_fini(&s);
 	return v;
+}
+
+/* The same, after it went on for so long that all means show it. */
+static struct iocom_vector foreign(struct node_did did, double core_share, unsigned idle)
+{
+	return foreign_for(300, did, core_share, idle);
+}
+
+/* What has just come is expected to be gone soon; what lasts is expected to last. */
+static void test_left_of_what_has_just_come(void **state)
+{
+	const struct node_did did = {.cpu_ms = 1000, .disk_ms = 800, .io_tasks = 9};
+	const double second = 1 - exp(-0.1), third = 1 - exp(-0.3);
+	struct iocom_vector v;
+
+	(void)state;
+	v = foreign_for(1, did, 1, 0); /* half of it is seen, of which the mean has a tenth */
+	NEAR(v.cpu_sharers, 0.5);
+	NEAR(v.cpu_left_ms, 10000 * second);
+	NEAR(v.disk_left_ms, 10000 * (0.8 * second) / (1 - 0.8 * second));
+	v = foreign_for(3, did, 1, 0);
+	NEAR(v.cpu_left_ms, 10000 * third);
+	v = foreign_for(3, did, 1, 3); /* it is gone: no more than what is still seen */
+	NEAR(v.cpu_sharers, 0.875 / 8);
+	NEAR(v.cpu_left_ms, 10000 * 0.875 / 8);
 }
 
 static void test_left_of_everything_else(void **state)
@@ -509,7 +577,7 @@ static struct iocom_vector writes(struct node_did did, double dirty_mb,
 	me.disk_fixed_ms = 8;
 	vector_init(&s);
 	node_period(&s, &disk, &did);
-	vector_build(&s, &me, &reading, job, job != NULL, &v);
+	vector_build(&s, &me, &reading, job, job != NULL, 0, &v);
 	vector_fini(&s);
 	return v;
 }
@@ -670,6 +738,8 @@ int main(void)
 		cmocka_unit_test(test_left_of_known_needs),
 		cmocka_unit_test(test_left_of_unknown_needs),
 		cmocka_unit_test(test_left_of_guessed_needs),
+		cmocka_unit_test(test_left_after_the_reading),
+		cmocka_unit_test(test_left_of_what_has_just_come),
 		cmocka_unit_test(test_left_without_disk),
 		cmocka_unit_test(test_left_of_job_table),
 		cmocka_unit_test(test_left_of_everything_else),

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See machine_time.h. */
+#include "agent/measure/machine_time.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* The columns of the line "cpu": proc_stat(5).  Guests' time is in user and nice, too. */
+enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, COLUMNS };
+
+int machine_time_read(const char *file, struct machine_time *out)
+{
+	uint64_t t[COLUMNS];
+	FILE *f = fopen(file, "re");
+	int n;
+
+	if (!f)
+		return -errno;
+	n = fscanf(f,
+		   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		   " %" SCNu64 " %" SCNu64,
+		   &t[USER], &t[NICE], &t[SYSTEM], &t[IDLE], &t[IOWAIT], &t[IRQ], &t[SOFTIRQ],
+		   &t[STEAL]);
+	fclose(f);
+	if (n != COLUMNS)
+		return -EBADMSG;
+	*out = (struct machine_time){.idle = t[IDLE] + t[IOWAIT], .stolen = t[STEAL]};
+	for (int i = 0; i < COLUMNS; i++)
+		out->all += t[i];
+	return 0;
+}
