@@ -52,15 +52,14 @@ class Recorders:
 def check(build, files, merged):
     """Joins FILES to MERGED and returns what `iocom replay --check` says of it; None: nothing."""
     iocom = os.path.join(build, "iocom")
-    done = subprocess.run([iocom, "record", "--merge", merged, "--force", *files],
-                          capture_output=True, text=True)
-    if done.returncode:
-        return None
-    done = subprocess.run([iocom, "replay", merged, "--check", "--json"], capture_output=True,
-                          text=True)
     try:
+        subprocess.run([iocom, "record", "--merge", merged, "--force", *files],
+                       capture_output=True, check=True)
+        # Its exit status says whether the goals are met.
+        done = subprocess.run([iocom, "replay", merged, "--check", "--json"], capture_output=True,
+                              text=True)
         said = json.loads(done.stdout)
-    except ValueError:
+    except (OSError, ValueError, subprocess.CalledProcessError):
         return None
     return {k: said.get(k) for k in ("decisions", "placements_same_percent", "lines_lost",
                                      "jobs_ended", "times", "times_where_they_ran")}

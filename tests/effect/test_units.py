@@ -19,6 +19,7 @@ import estimates
 import plan
 import programs
 import report
+import replayed
 import response
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -58,19 +59,38 @@ def test_response():
     check("pairs and triples", [sum(len(l) == n for l in made) for n in (2, 3)], [6, 3])
     check("each is judged as often", [sum(l[-1] == n for l in made) for n in names], [4, 4, 4])
     check("nobody meets itself", all(len(set(l)) == len(l) for l in made), True)
-    rows = [dict(node="n1", speed="20", together=["a"], s=4.0, wrong="", foreign=0.02,
-                 expected={"least-delay": 4.0, "iocm-re": 2.0}),
-            dict(node="n1", speed="20", together=["b", "a"], s=9.0, wrong="", foreign=0.04,
+    rows = [dict(node="n1", speed="20", together=["c", "a"], gone=["c"], s=4.0, wrong="",
+                 foreign=0.02, expected={"least-delay": 4.0, "iocm-re": 2.0}),
+            dict(node="n1", speed="20", together=["b", "a"], gone=[], s=9.0, wrong="", foreign=0.04,
                  expected={"least-delay": 6.0, "iocm-re": None}),
-            dict(node="n1", speed="20", together=["c", "a"], s=9.0, wrong="status 1", foreign=0.0,
+            dict(node="n1", speed="20", together=["c", "a"], gone=[], s=9.0, wrong="status 1", foreign=0.0,
                  expected={"least-delay": 1.0, "iocm-re": 1.0})]
     check("ratios of those that ended well", response.ratios(rows, "least-delay", lambda r: True),
           [1.0, 1.5])
     text = response.text(rows)
     check("a row by the number of jobs", "| beside one | least-delay | 1 | 1.50 | 1.50 | 1.50 "
           "| 0 % | 100 % |" in text, True)
+    check("who has gone does not count", "| alone | least-delay | 1 | 1.00 |" in text, True)
     check("a row without expectations", "| beside one | iocm-re | 0 |" in text, True)
     check("what is void is said", "Void: c, a: status 1" in text, True)
+
+
+def test_replayed():
+    def replay(same, own, there):
+        return dict(placements_same_percent=same,
+                    times=dict(slowdown_difference_percent=own),
+                    times_where_they_ran=dict(slowdown_difference_percent=there))
+    passes = [dict(chooser="io-re", replayed=replay(100.0, -4.0, 1.0)),
+              dict(chooser="io-re", replayed=replay(97.5, 9.0, -2.0)),
+              dict(chooser="io-re", replayed=None),
+              dict(chooser="fewest-jobs", replayed=replay(None, 50.0, None))]
+    check("passes beside their replay; a simple chooser cannot be simulated", replayed.rows(passes),
+          [["fewest-jobs", "1", "-", "-", "-"],
+           ["io-re", "2", "97.5", "+2.5 (-4.0 to +9.0)", "-0.5 (-2.0 to +1.0)"]])
+    check("without recordings there is no table", replayed.rows([dict(chooser="io-re")]), [])
+    with tempfile.TemporaryDirectory() as directory:
+        check("what cannot be joined is not compared",
+              replayed.check("/nowhere", [], os.path.join(directory, "all.jsonl")), None)
 
 
 def test_statistics():
@@ -427,6 +447,7 @@ def test_programs():
 
 
 test_response()
+test_replayed()
 test_statistics()
 test_generator()
 test_plan()
