@@ -9,7 +9,20 @@
 
 #include "sim/engine/core.h"
 
-static int core_look_append(struct core_look *look, const struct rules_request *r)
+/* The request's work is left as a whole, as rules_view_charge counts it in wall rates. */
+static void core_look_share(struct rules_node *n, const struct rules_request *r,
+			    double reference_mips)
+{
+	double cpu_ms = reference_mips > 0 ? r->cpu_ms * reference_mips / n->cpu_mips : r->cpu_ms;
+	double requests = r->requests >= 0 ? r->requests : r->cpu_ms * r->io_per_ms;
+	double size_kb = r->request_kb > 0 ? r->request_kb : n->request_kb;
+
+	rules_sharers_add(&n->sharers, cpu_ms, cpu_ms,
+			  requests * rules_service_ms(n->disk_fixed_ms, size_kb, n->disk_mb_per_s));
+}
+
+static int core_look_append(struct core_look *look, const struct rules_request *r,
+			    double reference_mips)
 {
 	struct rules_node *n = &look->node;
 	double service = n->measured.service_ms > 0
@@ -37,6 +50,8 @@ static int core_look_append(struct core_look *look, const struct rules_request *
 	n->advertised.memory_mb += r->memory_mb;
 	n->advertised.explicit_per_ms += r->io_per_ms;
 	n->advertised.io_per_ms += r->io_per_ms;
+	if (n->has_sharers)
+		core_look_share(n, r, reference_mips);
 	return 0;
 }
 
@@ -49,7 +64,8 @@ static int append_placed(const struct sim_look *look, uint32_t node, struct core
 		return 0;
 	for (uint32_t i = home->placed; i != CORE_NONE; i = s->placed.list[i].next)
 		if (s->placed.list[i].target == node &&
-		    core_look_append(out, &s->placed.list[i].request) < 0)
+		    core_look_append(out, &s->placed.list[i].request,
+				     s->core->params.rules.reference_mips) < 0)
 			return -ENOMEM;
 	return 0;
 }

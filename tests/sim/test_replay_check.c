@@ -463,6 +463,7 @@ struct told {
 	unsigned int decisions;
 	double share;			   /* of the request of the first decision */
 	double explicit_per_ms, io_per_ms; /* of home, at the last decision */
+	struct rules_sharers left;	   /* there, likewise */
 };
 
 static void look_at_home(void *arg, double time_ms, const struct sim_job *job,
@@ -482,6 +483,8 @@ static void look_at_home(void *arg, double time_ms, const struct sim_job *job,
 	assert_true(home.has_advertised);
 	told->explicit_per_ms = home.advertised.explicit_per_ms;
 	told->io_per_ms = home.advertised.io_per_ms;
+	assert_true(home.has_sharers);
+	told->left = home.sharers;
 }
 
 /* A node that runs a reader of mapped files tells its load as a live one does. */
@@ -524,6 +527,10 @@ static void test_implicit_apart(void **state)
 	assert_true(told.share == 0.75);
 	assert_true(fabs(told.explicit_per_ms - 0.1) < 1e-12);
 	assert_true(fabs(told.io_per_ms - 0.4) < 1e-12);
+	/* Of 1000 ms and of 2000 requests the same part is left; nothing overlaps without a cap. */
+	assert_true(told.left.cpu_left_ms > 0 && told.left.cpu_left_ms < 1000);
+	assert_true(fabs(told.left.disk_left_ms / told.left.cpu_left_ms - 2 * 64 / FAST) < 1e-9);
+	assert_true(fabs(told.left.cpu + told.left.disk - 1) < 1e-12);
 	sim_result_free(&result);
 	workload_free(run.workload);
 	jobs[0].asked.implicit_share = 1.5;
