@@ -140,10 +140,11 @@ static json_t *calibrate_disk_json(const struct calibrate *c, const struct calib
 	for (unsigned i = 0; depths && i < CALIBRATE_DEPTHS; i++)
 		json_array_append_new(depths, json_pack("{s:i,s:f}", "at_a_time", 1 << i, "per_s",
 							d->reads_per_s[i]));
-	return json_pack("{s:s,s:f,s:f,s:f,s:f,s:o,s:f}", "directory", c->plan.directory,
+	return json_pack("{s:s,s:f,s:f,s:f,s:f,s:o,s:f,s:f,s:f}", "directory", c->plan.directory,
 			 "read_mb_per_s", d->read_mb_per_s, "write_mb_per_s", d->write_mb_per_s,
 			 "small_ms", d->small_ms, "fixed_ms", d->fixed_ms, "small_reads", depths,
-			 "parallel", d->parallel);
+			 "parallel_small", d->parallel_small, "streams_mb_per_s",
+			 d->streams_mb_per_s, "parallel", d->parallel);
 }
 
 static int print_json(const struct calibrate *c, double score, const struct calibrate_disk *disk)
@@ -166,6 +167,7 @@ static void print_disk(const struct calibrate *c, const struct calibrate_disk *d
 
 	printf("Disk of %s:\n", c->plan.directory);
 	printf("  reads in order     %10.1f MB/s\n", d->read_mb_per_s);
+	printf("  %d streams together %10.1f MB/s\n", CALIBRATE_STREAMS, d->streams_mb_per_s);
 	printf("  writes in order    %10.1f MB/s\n", d->write_mb_per_s);
 	listing_quantity(value, sizeof(value), d->small_ms);
 	printf("  a read of 4 KiB    %10s ms, of which %.3g ms are not its bytes\n", value,
@@ -173,7 +175,9 @@ static void print_disk(const struct calibrate *c, const struct calibrate_disk *d
 	printf("  reads of 4 KiB a second, by how many are under way:");
 	for (unsigned i = 0; i < CALIBRATE_DEPTHS; i++)
 		printf("%s %u: %.0f", i ? "," : "", 1u << i, d->reads_per_s[i]);
-	printf("\n  so it serves %.1f at a time\n", d->parallel);
+	printf("\n  so it serves %.1f of them at a time, %.1f streams, and %.1f tasks of any "
+	       "kind\n",
+	       d->parallel_small, d->streams_mb_per_s / d->read_mb_per_s, d->parallel);
 }
 
 static int print_text(const struct calibrate *c, double score, const struct calibrate_disk *disk)
@@ -192,8 +196,8 @@ static int print_text(const struct calibrate *c, double score, const struct cali
 		       "on the others\n",
 		       score);
 	if (!c->no_disk)
-		printf("disk_mb_per_s = %.4g\ndisk_fixed_ms = %.3g\n", disk->read_mb_per_s,
-		       disk->fixed_ms);
+		printf("disk_mb_per_s = %.4g\ndisk_fixed_ms = %.3g\ndisk_parallel = %.2g\n",
+		       disk->read_mb_per_s, disk->fixed_ms, disk->parallel);
 	return listing_end();
 }
 

@@ -91,7 +91,7 @@ int place_view(const char *path, const char *policy, bool json)
 	struct view_file view;
 	int rc = 1;
 
-	if (view_policy_parse(policy ? policy : "iocm-re", &chosen, &err)) {
+	if (view_policy_parse(policy ? policy : "least-delay", &chosen, &err)) {
 		fprintf(stderr, "iocom place: %s\n", err.text);
 		return 2;
 	}

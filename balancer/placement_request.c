@@ -17,7 +17,7 @@
 
 const char ask_help[] =
 	"where:\n"
-	"  --policy P      iocm-re, io-re, mem-re, cpu-re, nlb ...: iocom(1) lists all [the "
+	"  --policy P      least-delay, iocm-re, io-re, cpu-re, nlb ...: iocom(1) lists all [the "
 	"agent's]\n"
 	"  --node N        this node and no other (it still has to admit the job)\n"
 	"  --comment TEXT  your own words about the job, which iocom explain shows\n"

@@ -3,7 +3,7 @@
  * Bulletins: each period, and at once on a significant change, an agent publishes its own vector
  * and the freshest others it knows (nng PUB/SUB).
  *
- *   { "v": 2, "from": NAME, "vectors": [ [age_ms, vector], ... ] }   own vector first
+ *   { "v": 3, "from": NAME, "vectors": [ [age_ms, vector], ... ] }   own vector first
  *
  * sealed in a MUNGE credential.  A replayed credential is accepted: several agents may share one
  * munged, and (boot id, sequence) decides what is new.
@@ -22,7 +22,7 @@
 #include "agent/cluster/seal.h"
 #include "agent/cluster/tls.h"
 
-#define BULLETIN_VERSION     2
+#define BULLETIN_VERSION     3
 #define BULLETIN_DIALED_MAX  256
 #define BULLETIN_VECTORS_MAX 256
 #define BULLETIN_VALUES_MAX  (64 * BULLETIN_VECTORS_MAX) /* a vector with its age has 41 */

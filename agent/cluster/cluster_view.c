@@ -59,6 +59,7 @@ void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *n
 		.cores = v->cores,
 		.disk_fixed_ms = v->disk_fixed_ms,
 		.disk_mb_per_s = v->disks ? v->disk_mb_per_s : 0,
+		.disk_parallel = v->disk_parallel >= 1 ? v->disk_parallel : 0,
 		.request_kb = VIEW_REQUEST_KB,
 		.network_mb_per_s = v->network_mb_per_s,
 		.has_measured = true,

@@ -15,8 +15,6 @@
 
 #define END_ROOM       4096 /* beyond the backlog, for the end line */
 
-#define CROWDED_IDLE   0.05 /* of a machine's time: with less, no processor counts as idle */
-
 #define KIND_SIGNALLED 1
 #define KIND_IOCOM     3
 #define STATUS_IOCOM   125 /* as `iocom run` says it */
@@ -30,7 +28,8 @@ struct recorders {
 	double time_ms; /* time of the newest line */
 	size_t backlog; /* how much may wait */
 	struct machine_time began;
-	/* Sums over whole periods, in ms: their lengths, and struct recording_end's shares times these. */
+	/* Sums over whole periods, in ms: their lengths, and struct recording_end's shares times
+	 * these. */
 	double periods_ms, others_cpu_ms, others_disk_ms, crowded_ms;
 };
 
@@ -122,11 +121,6 @@ static void tell_nodes(struct recorders *r)
 
 /* --- what disturbs ------------------------------------------------------------------ */
 
-static double recorders_share(uint64_t part, uint64_t whole)
-{
-	return whole > 0 ? fmin(1, (double)part / (double)whole) : 0;
-}
-
 /* Adds what others took in the period that has just ended; BUSY: no processor was idle in it. */
 static void recorders_take_others(struct recorders *r, bool busy)
 {
@@ -140,20 +134,23 @@ static void recorders_take_others(struct recorders *r, bool busy)
 	r->crowded_ms += busy ? p->ms : 0;
 }
 
-/* Returns true if the machine that this node is a part of had no processor idle since the last call. */
+/*
+ * Returns true if the machine that this node is a part of had no processor idle since the last
+ * period; false as well if that is not known.
+ */
 static bool recorders_machine_busy(struct front *front)
 {
-	struct machine_time before = front->machine, *now = &front->machine;
+	struct machine_time before = front->machine, now;
 
-	if (machine_time_read("/proc/stat", now) || !before.all)
+	if (machine_time_read("/proc/stat", &now))
 		return false;
-	return front->base->set->scoped && recorders_share(now->idle - before.idle,
-							   now->all - before.all) < CROWDED_IDLE;
+	front->machine = now;
+	return front->base->set->scoped && before.all && machine_time_crowded(&before, &now);
 }
 
 static void recorders_tell_others(struct recorders *r)
 {
-	struct recording_end end = {0};
+	struct recording_end end = RECORDING_END_UNKNOWN;
 	struct machine_time now;
 
 	if (r->periods_ms > 0) {
@@ -162,7 +159,7 @@ static void recorders_tell_others(struct recorders *r)
 		end.crowded = r->crowded_ms / r->periods_ms;
 	}
 	if (r->began.all && !machine_time_read("/proc/stat", &now))
-		end.stolen = recorders_share(now.stolen - r->began.stolen, now.all - r->began.all);
+		end.stolen = machine_time_stolen(&r->began, &now);
 	recorder_disturbed(r->out, &end);
 }
 
@@ -394,7 +391,8 @@ static int recorders_add(struct front *front, struct client *client, struct ioco
 	client_streams(client);
 	if (machine_time_read("/proc/stat", &r->began))
 		r->began.all = 0;
-	front->machine = r->began;
+	if (!front->recorders)
+		front->machine = r->began;
 	front->recorders = r;
 	tell_nodes(r);
 	return 0;

@@ -30,3 +30,29 @@ int machine_time_read(const char *file, struct machine_time *out)
 		out->all += t[i];
 	return 0;
 }
+
+/* The kernel's counters of idle time may go back a little. */
+static double machine_time_share(uint64_t before, uint64_t now, uint64_t ticks)
+{
+	double share = now > before && ticks > 0 ? (double)(now - before) / (double)ticks : 0;
+
+	return share < 1 ? share : 1;
+}
+
+static uint64_t machine_time_passed(const struct machine_time *before,
+				    const struct machine_time *now)
+{
+	return now->all > before->all ? now->all - before->all : 0;
+}
+
+double machine_time_stolen(const struct machine_time *before, const struct machine_time *now)
+{
+	return machine_time_share(before->stolen, now->stolen, machine_time_passed(before, now));
+}
+
+bool machine_time_crowded(const struct machine_time *before, const struct machine_time *now)
+{
+	uint64_t ticks = machine_time_passed(before, now);
+
+	return ticks > 0 && machine_time_share(before->idle, now->idle, ticks) < MACHINE_TIME_IDLE;
+}

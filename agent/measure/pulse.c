@@ -82,7 +82,7 @@ static double since_sampled_ms(const struct pulse *p)
 {
 	uint64_t now = loop_boot_ns(p->base->loop);
 
-	return p->has_last && now > p->sampled_ns ? (double)(now - p->sampled_ns) / 1e6 : 0;
+	return p->sampled_ns && now > p->sampled_ns ? (double)(now - p->sampled_ns) / 1e6 : 0;
 }
 
 void pulse_own_vector(void *arg, struct iocom_vector *v)
@@ -201,6 +201,7 @@ void pulse_init(struct pulse *p, const struct pulse_config *config)
 		.cpu_speed = set->cpu_speed,
 		.disk_mb_per_s = set->disk_mb_per_s,
 		.disk_fixed_ms = set->disk_fixed_ms,
+		.disk_parallel = set->disk_parallel,
 		.network_mb_per_s = set->network_mb_per_s,
 		.accepts_jobs = set->accept_jobs,
 	};

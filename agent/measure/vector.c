@@ -272,6 +272,7 @@ static void capacities(const struct vector_state *state, const struct vector_sel
 	v->disk_fixed_ms = self->disk_fixed_ms > 0 ? self->disk_fixed_ms
 			   : slow		   ? ROTATIONAL_FIXED_MS
 						   : SOLID_FIXED_MS;
+	v->disk_parallel = fmax(1, self->disk_parallel);
 	v->disk_arrivals_per_ms = state->smooth.disk_arrivals_per_ms;
 	v->disk_service_ms = state->smooth.disk_service_ms;
 	v->disk_service_ms2 = state->smooth.disk_service_ms2;
@@ -332,14 +333,24 @@ static void job_left(const struct vector_job *j, double cpu_speed, const struct 
 	}
 }
 
-/* Adds what the jobs have left that the last reading saw, if SEEN, or did not see. */
-static void jobs_left(const struct vector_job *jobs, size_t n, bool seen, double cpu_speed,
+/*
+ * Returns true if what J has left grows less with time: what a job of a class never seen has left,
+ * or one past its need, does not.  Nor is anything known of a job that no period has seen.
+ */
+static bool ends_in_time(const struct vector_job *j, double cpu_speed)
+{
+	return j->seen > 0 && j->need_known &&
+	       (j->need_cpu_ms > j->done_cpu_ms * cpu_speed || j->need_requests > j->done_requests);
+}
+
+/* Adds what those jobs have left that go on towards their end, if ENDS, or the others. */
+static void jobs_left(const struct vector_job *jobs, size_t n, bool ends, double cpu_speed,
 		      const struct iocom_vector *v, struct rules_sharers *s)
 {
 	for (size_t i = 0; i < n; i++) {
 		double cpu_ms, disk_ms;
 
-		if ((jobs[i].seen > 0) != seen)
+		if (ends_in_time(&jobs[i], cpu_speed) != ends)
 			continue;
 		job_left(&jobs[i], cpu_speed, v, &cpu_ms, &disk_ms);
 		rules_sharers_add(s, cpu_ms / v->cpu_speed, cpu_ms / v->cpu_burst, disk_ms);
@@ -348,10 +359,10 @@ static void jobs_left(const struct vector_job *jobs, size_t n, bool seen, double
 
 /* Takes off what S got done in MS: each task goes on as if alone, until a resource serves no more.
  */
-static void pass_time(struct rules_sharers *s, double cores, double ms)
+static void pass_time(struct rules_sharers *s, const struct iocom_vector *v, double ms)
 {
-	s->cpu_left_ms = fmax(0, s->cpu_left_ms - ms * fmin(s->cpu, cores));
-	s->disk_left_ms = fmax(0, s->disk_left_ms - ms * fmin(s->disk, 1));
+	s->cpu_left_ms = fmax(0, s->cpu_left_ms - ms * fmin(s->cpu, v->cores));
+	s->disk_left_ms = fmax(0, s->disk_left_ms - ms * fmin(s->disk, fmax(1, v->disk_parallel)));
 }
 
 static double beyond_housekeeping(double sharers)
@@ -404,7 +415,7 @@ static void work_left(const struct vector_state *state, const struct vector_self
 	struct rules_sharers s = {0};
 
 	jobs_left(jobs, njobs, true, self->cpu_speed, v, &s);
-	pass_time(&s, v->cores, since_ms);
+	pass_time(&s, v, since_ms);
 	jobs_left(jobs, njobs, false, self->cpu_speed, v, &s);
 	writes_left(&state->smooth, host, v, &s);
 	foreign_left(state, host->core_share, v, &s);

@@ -22,16 +22,17 @@
  * left, of both together, what it did: what ran long runs long (Harchol-Balter and Downey); or what
  * was guessed, VECTOR_UNKNOWN_MS in halves if nothing was, times f = (1-alpha)^n, if that is more.
  * It is divided as what it did and f times the guess are.  Since the last reading the jobs went on:
- * what they have left is less by the time since then, of each resource as much as it can serve.
+ * what those with a known need have left, if they are not past it, is less by the time since then,
+ * of each resource as much as it can serve.
  *
  * Everything else is
  *
  *   cpu  = max(CPU time per time / a core's share, tasks that ran or waited for a processor)
  *   disk = min(rho / (1 - rho), tasks that do I/O), rho: its part of the disk's utilisation
  *
- * and goes on for as long as it lasts already, at most VECTOR_FOREIGN_MS: a client that submits a job
- * keeps a processor busy for a moment, a service for days.  It has left the lesser of cpu now and cpu
- * averaged over that time, times VECTOR_FOREIGN_MS; so at the disk.
+ * and goes on for as long as it lasts already, at most VECTOR_FOREIGN_MS: a client that submits a
+ * job keeps a processor busy for a moment, a service for days.  It has left the lesser of cpu now
+ * and cpu averaged over that time, times VECTOR_FOREIGN_MS; so at the disk, with rho's average.
  *
  * What jobs wrote reaches the disk after their end, too.  While that goes on, it is one more sharer
  * of the disk, which has left what the memory's dirty pages take there, without those that running
@@ -131,7 +132,8 @@ struct vector_self {
 	uint16_t port;
 	uint64_t boot_id;
 	uint32_t period_ms;
-	double cpu_speed, disk_mb_per_s, disk_fixed_ms, network_mb_per_s; /* configured, or 0 */
+	/* configured, or 0 */
+	double cpu_speed, disk_mb_per_s, disk_fixed_ms, disk_parallel, network_mb_per_s;
 	bool rotational;
 	bool accepts_jobs;
 };
@@ -143,9 +145,7 @@ int vector_take(struct vector_state *state, const struct monitor_sample *sample,
 		const struct vector_jobs_did *jobs);
 /* Ends the period and smooths its rates into the state. */
 void vector_close(struct vector_state *state);
-/*
- * Writes the vector, SINCE_MS after the last reading of the jobs; the caller sets sequence and time.
- */
+/* Writes the vector, SINCE_MS after the last reading; the caller sets sequence and time. */
 void vector_build(const struct vector_state *state, const struct vector_self *self,
 		  const struct host_reading *host, const struct vector_job *jobs, size_t njobs,
 		  double since_ms, struct iocom_vector *out);

@@ -160,24 +160,28 @@ static int read_in_order(const struct file *f, uint8_t *memory, double *mb_per_s
 struct reader {
 	const struct file *file;
 	pthread_t thread;
+	size_t size;	/* of a request */
+	bool in_order;	/* from FIRST on, else at random places */
+	uint64_t first; /* in requests */
 	uint64_t seed;
 	double until; /* seconds_now() */
 	uint64_t reads;
 	int rc;
 };
 
-static void *read_small(void *arg)
+static void *read_beside_others(void *arg)
 {
 	struct reader *r = arg;
 	uint8_t *memory = request_memory();
-	uint64_t places = r->file->bytes / SMALL;
+	uint64_t places = r->file->bytes / r->size;
 
 	r->rc = memory ? 0 : -ENOMEM;
 	do {
-		off_t at = (off_t)(next_number(&r->seed) % places * SMALL);
+		uint64_t place = r->in_order ? r->first + r->reads : next_number(&r->seed);
 
 		errno = 0;
-		if (!r->rc && pread(r->file->fd, memory, SMALL, at) != SMALL)
+		if (!r->rc && pread(r->file->fd, memory, r->size,
+				    (off_t)(place % places * r->size)) != (ssize_t)r->size)
 			r->rc = errno ? -errno : -EIO;
 		r->reads++;
 	} while (!r->rc && seconds_now() < r->until);
@@ -185,8 +189,9 @@ static void *read_small(void *arg)
 	return NULL;
 }
 
-/* Reads at random places, N at a time; RATE is how many a second. */
-static int read_at_random(const struct file *f, unsigned n, double *rate, struct iocom_err *err)
+/* Reads with N requests of SIZE at a time; RATE is how many a second. */
+static int read_many(const struct file *f, unsigned n, size_t size, bool in_order, double *rate,
+		     struct iocom_err *err)
 {
 	struct reader readers[1u << (CALIBRATE_DEPTHS - 1)];
 	double from = seconds_now();
@@ -196,8 +201,15 @@ static int read_at_random(const struct file *f, unsigned n, double *rate, struct
 
 	for (; begun < n && !rc; begun++) {
 		readers[begun] = (struct reader){
-			.file = f, .seed = begun + 1, .until = from + f->plan->seconds};
-		rc = -pthread_create(&readers[begun].thread, NULL, read_small, &readers[begun]);
+			.file = f,
+			.size = size,
+			.in_order = in_order,
+			.first = f->bytes / size * begun / n,
+			.seed = begun + 1,
+			.until = from + f->plan->seconds,
+		};
+		rc = -pthread_create(&readers[begun].thread, NULL, read_beside_others,
+				     &readers[begun]);
 		if (rc)
 			break;
 	}
@@ -231,17 +243,25 @@ static int measure_file(const struct file *f, uint8_t *memory, struct calibrate_
 		return rc;
 	tell(f->plan, "reads in order");
 	rc = read_in_order(f, memory, &out->read_mb_per_s, err);
+	if (!rc) {
+		tell(f->plan, "several streams that read in order");
+		rc = read_many(f, CALIBRATE_STREAMS, LARGE, true, &out->streams_mb_per_s, err);
+		out->streams_mb_per_s *= LARGE / 1e6;
+	}
 	for (unsigned i = 0; i < CALIBRATE_DEPTHS && !rc; i++) {
 		char what[64];
 
 		snprintf(what, sizeof(what), "reads at random places, %u at a time", 1u << i);
 		tell(f->plan, what);
-		rc = read_at_random(f, 1u << i, &out->reads_per_s[i], err);
-		out->parallel = fmax(out->parallel, out->reads_per_s[i] / out->reads_per_s[0]);
+		rc = read_many(f, 1u << i, SMALL, false, &out->reads_per_s[i], err);
+		out->parallel_small =
+			fmax(out->parallel_small, out->reads_per_s[i] / out->reads_per_s[0]);
 	}
 	if (rc)
 		return rc;
 	out->small_ms = 1e3 / out->reads_per_s[0];
+	out->parallel = fmin(out->parallel_small, out->streams_mb_per_s / out->read_mb_per_s);
+	out->parallel = fmin(fmax(1, out->parallel), CALIBRATE_STREAMS);
 	out->fixed_ms = calibrate_fixed_ms(out->small_ms, out->read_mb_per_s);
 	return 0;
 }

@@ -89,6 +89,8 @@ int rules_node_check(const struct rules_node *n)
 		return -EINVAL;
 	if (n->has_sharers && !sharers_sane(&n->sharers))
 		return -EINVAL;
+	if (n->disk_parallel != 0 && (!SANE(n->disk_parallel) || n->disk_parallel < 1))
+		return -EINVAL;
 	if (n->burst_mips != 0 && (!SANE(n->burst_mips) || n->burst_mips < n->cpu_mips))
 		return -EINVAL;
 	if (n->cpu_mips == 0 || n->cores < 1 || (n->ram_mb > 0 && n->buffer_mb >= n->ram_mb))
@@ -123,6 +125,7 @@ static void machine_init(struct rules_cell *c, const struct rules_node *n)
 	c->network = n->network_mb_per_s;
 	c->fixed_ms = n->disk_fixed_ms;
 	c->disk_mb_per_s = n->disk_mb_per_s;
+	c->disk_parallel = n->disk_parallel > 0 ? n->disk_parallel : 1;
 	c->request_kb = n->request_kb > 0 ? n->request_kb : RULES_REFERENCE_KB;
 	c->accepts = n->accepts;
 	if (n->disk_mb_per_s > 0) {

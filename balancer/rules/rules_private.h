@@ -24,6 +24,7 @@ struct rules_cell {
 	double buffer_kb, mips, cores, network; /* network 0: use the parameter */
 	double burst;				/* mips until a cap is used up; >= mips */
 	double fixed_ms, disk_mb_per_s, request_kb;
+	double disk_parallel;	  /* >= 1 */
 	double performance;	  /* D_i */
 	double service, service2; /* E(s), E(s^2) of the disk's parameters */
 	/* disk and CPU state */

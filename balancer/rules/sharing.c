@@ -10,11 +10,14 @@
  * and n_c = sum of c, n_d = sum of d, m_c = sum of c T / n_c, m_d = sum of d T / n_d of the tasks
  * there say how many it meets at each, and for how long:
  *
- *   r    = T + c max(0, (n_c + 1)/cores - 1) min(T, m_c) + d n_d min(T, m_d)
- *   harm =     c n_c/cores * crowd           min(T, m_c) + d n_d min(T, m_d)
+ *   r    = T + c w(n_c, cores) min(T, m_c) + d w(n_d, p) min(T, m_d)
+ *   harm =     c h(n_c, cores) min(T, m_c) + d h(n_d, p) min(T, m_d)
  *
- * crowd is the part of the time in which the job takes a processor from others: 1 if there is but
- * one, else n_c + 1 - cores, between 0 and 1.  For two tasks of one resource r and harm are exact.
+ *   w(n, s) = max(0, (n + 1)/s - 1)      h(n, s) = n/s * crowd(n, s)
+ *
+ * p is how many tasks the disk serves at a time.  crowd is the part of the time in which the job
+ * takes a server from others: 1 if there is but one, from two on n + 1 - s, between 0 and 1, and in
+ * between a mean of both.  For two tasks of one resource with one server r and harm are exact.
  */
 #include <math.h>
 
@@ -117,20 +120,29 @@ static double meeting_ms(double alone_ms, double n, double left_ms)
 	return n > 0 ? sharing_lesser(alone_ms, left_ms / n) : 0;
 }
 
-static double crowd(double n, double cores)
+/* By how much a job waits for each ms of service among N tasks at SERVERS. */
+static double sharing_waits(double n, double servers)
 {
-	double over = n + 1 - cores;
+	double wait = (n + 1) / servers - 1;
 
-	if (cores <= 1)
-		return 1;
-	return over > 0 ? sharing_lesser(over, 1) : 0;
+	return wait > 0 ? wait : 0;
+}
+
+/* By how much it makes them wait, all together. */
+static double sharing_makes_wait(double n, double servers)
+{
+	double over = n + 1 - servers, alone = servers < 2 ? 2 - servers : 0;
+	double crowd = over > 0 ? sharing_lesser(over, 1) : 0;
+
+	/* Of one server and a part of another the one has no room beside it. */
+	return n / servers * (alone + (1 - alone) * crowd);
 }
 
 void rules_delay_at(const struct rules_decision *d, const struct rules_cell *c, uint32_t node,
 		    struct rules_delay *out)
 {
 	const struct rules_sharers *s = &c->sharers;
-	double alone, met_cpu, met_disk, stretch = (s->cpu + 1) / c->cores - 1;
+	double alone, met_cpu, met_disk;
 	struct rules_alone job;
 
 	sharing_job(d, c, &job);
@@ -139,8 +151,10 @@ void rules_delay_at(const struct rules_decision *d, const struct rules_cell *c, 
 	if (!(alone > 0))
 		return;
 	met_cpu = job.cpu / alone * meeting_ms(alone, s->cpu, s->cpu_left_ms);
-	met_disk = job.disk / alone * s->disk * meeting_ms(alone, s->disk, s->disk_left_ms);
-	out->response = (alone + (stretch > 0 ? met_cpu * stretch : 0) + met_disk) *
+	met_disk = job.disk / alone * meeting_ms(alone, s->disk, s->disk_left_ms);
+	out->response = (alone + met_cpu * sharing_waits(s->cpu, c->cores) +
+			 met_disk * sharing_waits(s->disk, c->disk_parallel)) *
 			rules_factor_at(d, node);
-	out->harm = met_cpu * s->cpu / c->cores * crowd(s->cpu, c->cores) + met_disk;
+	out->harm = met_cpu * sharing_makes_wait(s->cpu, c->cores) +
+		    met_disk * sharing_makes_wait(s->disk, c->disk_parallel);
 }

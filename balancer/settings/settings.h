@@ -49,6 +49,7 @@ struct settings {
 	char scope_mount[SETTINGS_PATH_MAX]; /* where the node's disk is mounted */
 
 	double cpu_speed, disk_mb_per_s, disk_fixed_ms, network_mb_per_s; /* 0: not configured */
+	double disk_parallel;
 	char policy[32];
 	enum log_level log_level;
 	bool accept_jobs;

@@ -130,15 +130,18 @@ struct recording_finish {
 
 /*
  * How a recording ended, and what disturbed it: shares, 0..1, means over its time at the node that
- * recorded; of several merged recordings the largest.  0: nothing, or not measured.
+ * recorded; of several merged recordings the largest.  Negative, null in the file: not measured, as
+ * in a simulated recording and in those of older agents.
  */
 struct recording_end {
 	uint64_t dropped;   /* what the recorder could not write */
 	double others_cpu;  /* of the node's processors, by everything that is no job of iocom */
 	double others_disk; /* the same of its disk */
 	double stolen;	    /* of the machine's processors, by its host */
-	double crowded;	    /* of the time: the node is part of a machine that had no processor idle */
+	double crowded; /* of the time: the node is part of a machine that had no processor idle */
 };
+
+#define RECORDING_END_UNKNOWN ((struct recording_end){0, -1, -1, -1, -1})
 
 /* A decision and the view that it used. */
 struct recording_decision {

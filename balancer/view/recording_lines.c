@@ -259,10 +259,27 @@ static int decision_line(struct recording *r)
 
 static int end_line(struct recording *r)
 {
+	const struct recording_end *end = &r->line.end;
+	const struct {
+		const char *key;
+		const double *value;
+	} shares[] = {
+		{"others_cpu", &end->others_cpu},
+		{"others_disk", &end->others_disk},
+		{"stolen", &end->stolen},
+		{"crowded", &end->crowded},
+	};
+	int rc;
+
 	r->line.kind = RECORDING_END;
-	r->line.end = (struct recording_end){0};
+	r->line.end = RECORDING_END_UNKNOWN;
 	r->whole = true;
-	return fields(r, r->document, RECORDING_T_END, &r->line.end);
+	rc = fields(r, r->document, RECORDING_T_END, &r->line.end);
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]) && !rc; i++)
+		if (*shares[i].value > 1)
+			rc = recording_expected(r, shares[i].key,
+						"a share between 0 and 1, or null");
+	return rc;
 }
 
 int recording_header_read(struct recording *r)

@@ -101,10 +101,10 @@ static const struct field end_fields[] = {
 	KNOWN("time_ms"),
 	KNOWN("lines"),
 	END(FIELD_LARGE, dropped),
-	END(FIELD_NUMBER, others_cpu),
-	END(FIELD_NUMBER, others_disk),
-	END(FIELD_NUMBER, stolen),
-	END(FIELD_NUMBER, crowded),
+	END(FIELD_OPTIONAL, others_cpu),
+	END(FIELD_OPTIONAL, others_disk),
+	END(FIELD_OPTIONAL, stolen),
+	END(FIELD_OPTIONAL, crowded),
 };
 
 const struct field *recording_fields(enum recording_table table, size_t *n)

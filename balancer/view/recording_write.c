@@ -159,6 +159,7 @@ static struct recorder *recorder_new(const char *name, const struct recording_he
 
 	if (r) {
 		r->header = *header;
+		r->end = RECORDING_END_UNKNOWN;
 		r->path = strdup(name);
 	}
 	if (r && r->path && !recording_state_init(&r->state))

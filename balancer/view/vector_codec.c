@@ -65,6 +65,7 @@ static const struct field fields[] = {
 	R(disk_utilisation, REAL, 0, 1),
 	R(disk_mb_per_s, REAL, 0, RATE),
 	R(disk_fixed_ms, REAL, 0, RATE),
+	LATER(disk_parallel, 0, 1e6),
 	LATER(cpu_sharers, 0, RATE),
 	LATER(disk_sharers, 0, RATE),
 	LATER(cpu_left_ms, 0, SIZE),

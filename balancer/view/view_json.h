@@ -14,8 +14,8 @@
  *   125, reference_mips the home node's cpu_mips, params the rules' defaults
  *   of these rates, name "n1", "n2" ... by position
  *   machine     ram_mb 640, buffer_mb ram_mb / 4 (wall: 0), cpu_mips 800, burst_mips 0 (no
- *               cap), cores 1, disk_fixed_ms 8, disk_mb_per_s 40, request_kb 250,
- *               request_sd_kb 50, network_mb_per_s the view's: FC's machine
+ *               cap), cores 1, disk_fixed_ms 8, disk_mb_per_s 40, disk_parallel 0 (1),
+ *               request_kb 250, request_sd_kb 50, network_mb_per_s the view's: FC's machine
  *   task, job   request_kb 250, reaccess 5 (wall: 0), requests null, tasks 1,
  *               com_ms a list of zeros, corrections {}, correction 1; every other
  *               amount 0

@@ -22,8 +22,9 @@
 	NODE(FIELD_TEXT, name), NODE(FIELD_NUMBER, ram_mb), NODE(FIELD_NUMBER, buffer_mb),         \
 		NODE(FIELD_POSITIVE, cpu_mips), NODE(FIELD_NUMBER, burst_mips),                    \
 		NODE(FIELD_NUMBER, cores), NODE(FIELD_NUMBER, disk_fixed_ms),                      \
-		NODE(FIELD_NUMBER, disk_mb_per_s), NODE(FIELD_NUMBER, request_kb),                 \
-		NODE(FIELD_NUMBER, request_sd_kb), NODE(FIELD_NUMBER, network_mb_per_s)
+		NODE(FIELD_NUMBER, disk_mb_per_s), NODE(FIELD_NUMBER, disk_parallel),              \
+		NODE(FIELD_NUMBER, request_kb), NODE(FIELD_NUMBER, request_sd_kb),                 \
+		NODE(FIELD_NUMBER, network_mb_per_s)
 #define LOAD_FIELDS                                                                                \
 	NODE(FIELD_NUMBER, age_ms), KNOWN("tasks"), KNOWN("measured"), KNOWN("advertised"),        \
 		KNOWN("sharers"), KNOWN("zatti"), KNOWN("owner"), KNOWN("charged")
@@ -156,6 +157,8 @@ static int check_machine(struct field_reader *r, const json_t *object, const str
 		return view_node_wrong(r, object, "cores", "a number from 1");
 	if (n->burst_mips > 0 && n->burst_mips < n->cpu_mips)
 		return view_node_wrong(r, object, "burst_mips", "0, or a number from cpu_mips");
+	if (n->disk_parallel > 0 && n->disk_parallel < 1)
+		return view_node_wrong(r, object, "disk_parallel", "0, or a number from 1");
 	if (n->ram_mb > 0 && n->buffer_mb >= n->ram_mb)
 		return view_node_wrong(r, object, "buffer_mb", "less than ram_mb");
 	return 0;

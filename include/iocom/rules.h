@@ -266,6 +266,7 @@ struct rules_node {
 	double cores; /* >= 1 */
 	double disk_fixed_ms;
 	double disk_mb_per_s; /* 0: the node has no disk */
+	double disk_parallel; /* tasks that the disk serves at full speed at a time; 0: one */
 	double request_kb, request_sd_kb;
 	double network_mb_per_s;	/* 0: params.network_mb_per_s */
 	const struct rules_task *tasks; /* borrowed by rules_view_set, only for the call */
@@ -681,9 +682,9 @@ double rules_io_threshold(double total_io_per_ms, double performance,
 double rules_weighted_load(double w_cpu, double cpu, double io_per_ms); /* (4.1) FC */
 /*
  * The time that a task takes alone (MODEL 2.10): it computes CPU_MS in all, BURST_MS if no cap held
- * it up (the same, or less), and is DISK_MS at the disk.  The cap's pauses may fall into the time at
- * the disk; the part RULES_SEQUENTIAL of what could does not (the median of ten programs under a cap
- * of 0.3 processors, at two disks).
+ * it up (the same, or less), and is DISK_MS at the disk.  The cap's pauses may fall into the time
+ * at the disk; the part RULES_SEQUENTIAL of what could does not (the median of ten programs under a
+ * cap of 0.3 processors, at two disks).
  */
 #define RULES_SEQUENTIAL 0.65
 double rules_alone_ms(double cpu_ms, double burst_ms, double disk_ms);

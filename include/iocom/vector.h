@@ -58,6 +58,9 @@ struct iocom_vector {
 	double disk_utilisation; /* 0..1 */
 	double disk_mb_per_s;	 /* what the disk can deliver: configured, or learned */
 	double disk_fixed_ms;	 /* seek + rotation per request */
+	/* tasks that it serves at full speed at a time; below 1, or an older agent's listing: one
+	 */
+	double disk_parallel;
 
 	/*
 	 * The work that is left (MODEL 2.10, struct rules_sharers): of iocom's jobs what they need

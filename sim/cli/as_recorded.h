@@ -13,7 +13,7 @@ struct recorded_facts {
 	char policy[RECORDING_NAME_MAX]; /* the policy that most of its jobs ran under */
 	bool mixed;			 /* other jobs ran under other policies */
 	uint64_t seed;
-	bool complete;	  /* the recording has its end line */
+	bool complete; /* the recording has its end line */
 	struct recording_end end;
 	double length_ms;
 	uint32_t diskless; /* nodes without a disk, which get a slow one */

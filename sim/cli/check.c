@@ -24,13 +24,14 @@
 
 #define GOAL_PLACEMENTS 95.0 /* per cent */
 #define GOAL_SLOWDOWN	10.0
-/* With more of a node's processors or disk, the simulation, which knows jobs alone, means nothing. */
+/* With more of a node's processors or disk, the simulation, which knows jobs alone, means nothing.
+ */
 #define OTHERS_CPU_MOST	 0.25
 #define OTHERS_DISK_MOST 0.10
 #define STOLEN_MOST	 0.10
 #define CROWDED_MOST	 0.10
-#define SHOWN_MAX	5    /* number of differing decisions that are listed */
-#define ROUNDING	1e-9 /* relative tolerance: simulated recordings round charges differently */
+#define SHOWN_MAX	 5    /* number of differing decisions that are listed */
+#define ROUNDING	 1e-9 /* relative tolerance: simulated recordings round charges differently */
 
 struct check_job {
 	double turnaround_ms; /* measured; negative: unknown */
@@ -290,7 +291,7 @@ static bool slowdown_met(const struct check *c)
 	return !s->jobs || fabs(check_difference(s->simulated, s->measured)) <= GOAL_SLOWDOWN;
 }
 
-/* What cannot be compared, because others took more than the recorded jobs can explain. */
+/* Returns true if others took too much for times to be compared; what was not measured did not. */
 static bool is_void(const struct check *c)
 {
 	const struct recording_end *e = &c->facts.end;
@@ -327,19 +328,34 @@ static void print_recording(const struct check *c)
 		       (unsigned long long)f->end.dropped, plural(f->end.dropped));
 }
 
+static void check_share(char *out, size_t size, double share)
+{
+	if (share < 0)
+		snprintf(out, size, "not known");
+	else
+		snprintf(out, size, "%.0f %%", 100 * share);
+}
+
 /* Says how much of the recorded nodes others took, at the node where it was most. */
 static void print_others(const struct check *c)
 {
 	const struct recording_end *e = &c->facts.end;
+	char cpu[16], disk[16], stolen[16], crowded[16];
 
 	if (!c->facts.live || !c->facts.complete)
 		return;
-	printf("others       what is no job took up to %.0f %% of a node's processors and %.0f %% of "
-	       "its disk; %.0f %% of a machine's were stolen, %.0f %% of the time none was idle\n",
-	       100 * e->others_cpu, 100 * e->others_disk, 100 * e->stolen, 100 * e->crowded);
+	check_share(cpu, sizeof(cpu), e->others_cpu);
+	check_share(disk, sizeof(disk), e->others_disk);
+	check_share(stolen, sizeof(stolen), e->stolen);
+	check_share(crowded, sizeof(crowded), e->crowded);
+	printf("others       what is no job took at most, of a node's processors: %s; of its disk: "
+	       "%s; "
+	       "stolen from a machine: %s; no processor idle: %s of the time\n",
+	       cpu, disk, stolen, crowded);
 	if (is_void(c))
-		printf("void         that is too much to compare times (%.0f, %.0f, %.0f and %.0f %%): "
-		       "record again when the nodes run nothing but jobs\n",
+		printf("void         that is too much to compare times (limits: %.0f, %.0f, %.0f "
+		       "and "
+		       "%.0f %%): record again when the nodes run nothing but jobs\n",
 		       100 * OTHERS_CPU_MOST, 100 * OTHERS_DISK_MOST, 100 * STOLEN_MOST,
 		       100 * CROWDED_MOST);
 }
@@ -410,6 +426,11 @@ static json_t *cli_check_number(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
+static json_t *check_share_json(double share)
+{
+	return share < 0 ? json_null() : json_real(share);
+}
+
 static json_t *sums_json(const struct check_sums *s)
 {
 	double n = (double)s->jobs;
@@ -437,7 +458,7 @@ static json_t *check_json(const struct check *c)
 			json_object_set_new(kinds, c->info.kind[k], sums_json(&c->own.kinds[k]));
 	return json_pack(
 		"{s:s,s:b,s:b,s:I,s:I,s:s,s:b,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:o,s:b,"
-		"s:{s:f,s:f,s:f,s:f}}",
+		"s:{s:o,s:o,s:o,s:o}}",
 		"recording", c->cli->trace, "live", f->live, "complete", f->complete, "lines_lost",
 		(json_int_t)f->end.dropped, "nodes", (json_int_t)f->nodes, "policy", f->policy,
 		"policies_mixed", f->mixed, "length_ms", cli_check_number(f->length_ms), "jobs",
@@ -447,9 +468,10 @@ static json_t *check_json(const struct check *c)
 		"placements_same_percent",
 		cli_check_number(check_percent((double)c->placed_alike, (double)c->decisions)),
 		"times", sums_json(&c->own.all), "times_where_they_ran",
-		sums_json(&c->recorded.all), "classes", kinds, "void", is_void(c), "others",
-		"cpu", f->end.others_cpu, "disk", f->end.others_disk, "stolen", f->end.stolen,
-		"crowded", f->end.crowded);
+		sums_json(&c->recorded.all), "classes", kinds, "void", is_void(c), "others", "cpu",
+		check_share_json(f->end.others_cpu), "disk", check_share_json(f->end.others_disk),
+		"stolen", check_share_json(f->end.stolen), "crowded",
+		check_share_json(f->end.crowded));
 }
 
 static int check_deliver(const struct check *c)

@@ -373,6 +373,8 @@ void core_fetch_node(const struct core_shard *s, uint32_t node);
 void core_window_turn(struct core_shard *s, uint32_t node, double now);
 /* Measures the node; only its owner may.  Returns whether the values stay so without events. */
 bool core_measure(struct core_shard *s, uint32_t node, double now);
+/* Brings NODE, if it is the shard's, up to NOW where it tells the work that its tasks have left. */
+void core_view_age(struct core_shard *s, uint32_t node, double now);
 /* Describes NODE of any shard into LOOK, without tasks that were sent at SENT_BEFORE or later. */
 int core_describe(const struct core *c, uint32_t node, double now, double sent_before,
 		  struct core_look *look);

@@ -2,8 +2,8 @@
 /*
  * The view of a decision, for callers that record it: each node as it was described to the rules.
  * Tasks that the home has sent to a node since the snapshot are added to the node's tasks and
- * measured state, as rules_view_charge does.  Hit rates computed from this may differ a little,
- * because a charge leaves the hit rates of the other tasks unchanged.
+ * measured state and to the work that is left, as rules_view_charge does.  Hit rates computed from
+ * this may differ a little, because a charge leaves the hit rates of the other tasks unchanged.
  */
 #include <errno.h>
 

@@ -118,6 +118,7 @@ static int set_home(struct core_shard *s, uint32_t home, double now)
 	int ret;
 
 	core_measure(s, home, now);
+	core_view_age(s, home, now);
 	ret = core_describe(c, home, now, c->snapshot_ms, &s->home_look);
 	return ret < 0 ? ret : rules_view_set(s->view, home, &s->home_look.node);
 }

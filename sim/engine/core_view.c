@@ -327,9 +327,15 @@ static void set_advertised(const struct core_shard *s, uint32_t node, struct cor
 	look->node.advertised.cpu = node_runnable(s->model, node - s->first) + (double)coming;
 }
 
+/* True if nodes tell the work that is left, as live ones do. */
+static bool tells_sharers(const struct core *c)
+{
+	return c->looks && c->params.cpu_load_runnable && c->params.rules.rates == RULES_RATES_WALL;
+}
+
 /*
- * A live node tells the work that is left.  Requests are spread evenly over a task's computation, so
- * of both the same part is left.  Tasks on their way have all of it left.
+ * Requests are spread evenly over a task's computation, so of both the same part is left; of a task
+ * that does not compute nothing is known but its end.
  */
 static void set_sharers(const struct core *c, const struct core_shard *s, struct core_look *look)
 {
@@ -343,11 +349,13 @@ static void set_sharers(const struct core *c, const struct core_shard *s, struct
 		const struct core_task *t = core_task(s, look->ids[i]);
 		double part = t->at.cpu_ms > 0 ? fmax(0, 1 - t->at.done_ms / t->at.cpu_ms) : 1;
 		double cpu_ms = part * t->at.cpu_ms * slowness;
-		double requests = part * fmax(0, t->segment_requests);
+		double requests =
+			t->at.requests >= 0 ? t->at.requests : t->at.cpu_ms * t->at.io_per_ms;
 
 		rules_sharers_add(&n->sharers, cpu_ms, cpu_ms,
-				  requests * rules_service_ms(n->disk_fixed_ms, t->at.request_kb,
-							      n->disk_mb_per_s));
+				  part * requests *
+					  rules_service_ms(n->disk_fixed_ms, t->at.request_kb,
+							   n->disk_mb_per_s));
 	}
 }
 
@@ -372,7 +380,7 @@ int core_describe(const struct core *c, uint32_t node, double now, double sent_b
 	/* A batch system wants empty nodes; a node whose task waits for the disk is not empty. */
 	if (ret == 0 && c->params.cpu_load_runnable && !c->batch)
 		set_advertised(s, node, look);
-	if (ret == 0 && c->params.cpu_load_runnable && c->params.rules.rates == RULES_RATES_WALL)
+	if (ret == 0 && tells_sharers(c))
 		set_sharers(c, s, look);
 	return ret;
 }
@@ -397,9 +405,18 @@ static int save(struct core_saved *saved, const struct core_look *look)
 	return 0;
 }
 
+void core_view_age(struct core_shard *s, uint32_t node, double now)
+{
+	if (tells_sharers(s->core) && core_view_owner(s->core, node) == s)
+		node_refresh(s->model, node - s->first, now);
+}
+
 int core_set(struct core_shard *s, uint32_t node, double now, double sent_before)
 {
-	int ret = core_describe(s->core, node, now, sent_before, &s->look);
+	int ret;
+
+	core_view_age(s, node, now);
+	ret = core_describe(s->core, node, now, sent_before, &s->look);
 
 	if (ret == 0)
 		ret = rules_view_set(s->view, node, &s->look.node);
@@ -494,6 +511,12 @@ static void take_dirty(struct core_shard *s)
 		s->core->nodes[s->changed.ids[i]].flags &= ~NODE_DIRTY;
 }
 
+/* True if the work that NODE tells becomes less while time passes. */
+static bool has_work(const struct core_shard *s, uint32_t node)
+{
+	return tells_sharers(s->core) && node_members(s->model, node - s->first) > 0;
+}
+
 /* The caller must call rules_view_settle afterwards. */
 static int set_changed(struct core_shard *s, double now)
 {
@@ -503,8 +526,10 @@ static int set_changed(struct core_shard *s, double now)
 		uint32_t node = s->changed.ids[i];
 
 		fetch_listed(s, &s->changed, i);
-		/* The node's measured state may go on changing without events. */
-		if (!core_measure(s, node, now) && !(s->core->nodes[node].flags & NODE_TOUCHED))
+		/* Its measured state and the work that is left may go on changing without events.
+		 */
+		if ((!core_measure(s, node, now) || has_work(s, node)) &&
+		    !(s->core->nodes[node].flags & NODE_TOUCHED))
 			core_touch(s, node);
 		ret = core_set(s, node, now, CORE_FOREVER);
 	}

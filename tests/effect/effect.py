@@ -340,7 +340,8 @@ class Bench:
     def run(self):
         args = self.args
         self.check_plan(dict(version=VERSION, set=args.set, jobs=args.jobs, seed=args.seed,
-                             scale=args.scale, disks=args.disks))
+                             scale=args.scale, disks=args.disks,
+                             recordings=args.recordings))
         self.prepare()
         wanted_cells = plan.cells(args.layouts, args.rates, args.full)
         accepted = self.store.read("accepted.json")

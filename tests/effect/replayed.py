@@ -37,7 +37,7 @@ class Recorders:
                    for f in os.listdir(self.directory)) == len(self.files)
 
     def stop(self):
-        """Ends the recordings; returns those that are whole files."""
+        """Ends the recordings; returns their files, of which some may not be there."""
         for p in self.running:
             p.send_signal(signal.SIGINT)
         for p in self.running:
@@ -46,12 +46,15 @@ class Recorders:
             except subprocess.TimeoutExpired:
                 os.killpg(p.pid, signal.SIGKILL)
                 p.wait()
-        return [f for f in self.files if os.path.exists(f)]
+        return self.files
 
 
 def check(build, files, merged):
-    """Joins FILES to MERGED and returns what `iocom replay --check` says of it; None: nothing."""
+    """Joins FILES, one a node, to MERGED and returns what `iocom replay --check` says of it; None:
+    nothing, or a file is missing."""
     iocom = os.path.join(build, "iocom")
+    if not all(map(os.path.exists, files)):
+        return None
     try:
         subprocess.run([iocom, "record", "--merge", merged, "--force", *files],
                        capture_output=True, check=True)
@@ -61,8 +64,9 @@ def check(build, files, merged):
         said = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.CalledProcessError):
         return None
-    return {k: said.get(k) for k in ("decisions", "placements_same_percent", "lines_lost",
-                                     "jobs_ended", "times", "times_where_they_ran")}
+    return {k: said.get(k) for k in ("decisions", "placements_same_percent", "lines_lost", "complete",
+                                     "void", "others", "jobs_ended", "times",
+                                     "times_where_they_ran")}
 
 
 def differences(passes, which):
@@ -78,8 +82,13 @@ def cell(values):
     return f"{estimates.median(values):+.1f} ({min(values):+.1f} to {max(values):+.1f})"
 
 
-HEAD = ["chooser", "passes", "decisions the same, %", "simulated / measured slowdown, %",
-        "the same, each job where it ran, %"]
+HEAD = ["chooser", "passes", "void", "decisions the same, at least, %",
+        "simulated / measured slowdown, %", "the same, each job where it ran, %"]
+
+
+def usable(replay):
+    """True if times can be compared: nothing was lost, and nobody else took too much."""
+    return replay["complete"] and not replay["lines_lost"] and not replay["void"]
 
 
 def rows(passes):
@@ -88,10 +97,11 @@ def rows(passes):
     out = []
     recorded = [p for p in passes if p.get("replayed")]
     for name in sorted({p["chooser"] for p in recorded}):
-        mine = [p for p in recorded if p["chooser"] == name]
+        all_mine = [p for p in recorded if p["chooser"] == name]
+        mine = [p for p in all_mine if usable(p["replayed"])]
         same = [p["replayed"]["placements_same_percent"] for p in mine
                 if p["replayed"]["placements_same_percent"] is not None]
         own = differences(mine, "times") if choosers.policy(name) else []
-        out.append([name, str(len(mine)), f"{min(same):.1f}" if same else "-", cell(own),
+        out.append([name, str(len(mine)), str(len(all_mine) - len(mine)), f"{min(same):.1f}" if same else "-", cell(own),
                     cell(differences(mine, "times_where_they_ran"))])
     return out

@@ -265,7 +265,8 @@ def write(store, with_void=False):
     compared = replayed.rows(passes)
     if compared:
         parts += ["## Recorded and replayed\n",
-                  "Median over the passes (least to most). 0 is right; the goal is 10.\n",
+                  "Differences: the median over the passes (least to most); 0 is right, the goal is 10. Void: "
+                  "others took too much while it was recorded, or lines are missing.\n",
                   table(replayed.HEAD, compared)]
     parts += ["## Void passes\n", void_table(everything), "## Alone\n", alone_table(alone)]
     text = "\n".join(parts)

@@ -143,7 +143,7 @@ def ratios(rows, model, wanted):
 
 def running(row):
     """How many of a list ran when the last was judged: an other may have ended in SETTLE_S."""
-    return len(row["together"]) - len(row["gone"])
+    return len(row["together"]) - len(row.get("gone", []))
 
 
 def text(rows):

@@ -76,21 +76,24 @@ def test_response():
 
 
 def test_replayed():
-    def replay(same, own, there):
-        return dict(placements_same_percent=same,
+    def replay(same, own, there, lost=0, void=False):
+        return dict(placements_same_percent=same, complete=True, lines_lost=lost, void=void,
                     times=dict(slowdown_difference_percent=own),
                     times_where_they_ran=dict(slowdown_difference_percent=there))
     passes = [dict(chooser="io-re", replayed=replay(100.0, -4.0, 1.0)),
               dict(chooser="io-re", replayed=replay(97.5, 9.0, -2.0)),
               dict(chooser="io-re", replayed=None),
+              dict(chooser="io-re", replayed=replay(90.0, 80.0, 80.0, lost=1)),
+              dict(chooser="io-re", replayed=replay(90.0, 80.0, 80.0, void=True)),
               dict(chooser="fewest-jobs", replayed=replay(None, 50.0, None))]
     check("passes beside their replay; a simple chooser cannot be simulated", replayed.rows(passes),
-          [["fewest-jobs", "1", "-", "-", "-"],
-           ["io-re", "2", "97.5", "+2.5 (-4.0 to +9.0)", "-0.5 (-2.0 to +1.0)"]])
+          [["fewest-jobs", "1", "0", "-", "-", "-"],
+           ["io-re", "2", "2", "97.5", "+2.5 (-4.0 to +9.0)", "-0.5 (-2.0 to +1.0)"]])
     check("without recordings there is no table", replayed.rows([dict(chooser="io-re")]), [])
     with tempfile.TemporaryDirectory() as directory:
         check("what cannot be joined is not compared",
-              replayed.check("/nowhere", [], os.path.join(directory, "all.jsonl")), None)
+              [replayed.check("/nowhere", files, os.path.join(directory, "all.jsonl"))
+               for files in ([], [os.path.join(directory, "n1.jsonl.gz")])], [None, None])
 
 
 def test_statistics():

@@ -250,6 +250,8 @@ static inline void share_randomly(struct rules_node *nodes, uint32_t n, uint64_t
 		s->disk_left_ms = s->disk * draw(&d, 20000);
 		if (draw_chance(&d, 0.3))
 			nodes[i].burst_mips = nodes[i].cpu_mips * (1 + draw(&d, 3));
+		if (draw_chance(&d, 0.3))
+			nodes[i].disk_parallel = 1 + draw(&d, 5);
 	}
 }
 

@@ -188,7 +188,7 @@ static inline double scan_delay(const struct cluster *c, uint32_t index, bool pr
 	const struct rules_request *j = &c->job;
 	bool is_wall = c->params.rates == RULES_RATES_WALL, disk = k->disk_mb_per_s > 0;
 	double work = j->cpu_ms * c->view->cells[c->home].mips, requests = j->requests, d = 0;
-	double faults = 0, t, met_cpu = 0, met_disk = 0, crowd = 1, harm;
+	double faults = 0, t, met_cpu = 0, met_disk = 0, crowd = 1, crowd_disk = 1, harm;
 
 	if (!is_wall) {
 		requests = j->cpu_ms * j->io_per_ms *
@@ -208,11 +208,17 @@ static inline double scan_delay(const struct cluster *c, uint32_t index, bool pr
 	if (s->cpu > 0)
 		met_cpu = work / k->mips / t * fmin(t, s->cpu_left_ms / s->cpu);
 	if (s->disk > 0)
-		met_disk = d / t * s->disk * fmin(t, s->disk_left_ms / s->disk);
+		met_disk = d / t * fmin(t, s->disk_left_ms / s->disk);
 	if (k->cores > 1)
 		crowd = fmin(1, fmax(0, s->cpu + 1 - k->cores));
-	harm = met_cpu * s->cpu / k->cores * crowd + met_disk;
-	return (t + met_cpu * fmax(0, (s->cpu + 1) / k->cores - 1) + met_disk) *
+	if (k->disk_parallel > 1)
+		crowd_disk = fmin(1, fmax(0, s->disk + 1 - k->disk_parallel));
+	if (k->disk_parallel < 2)
+		crowd_disk += (2 - k->disk_parallel) * (1 - crowd_disk);
+	harm = met_cpu * s->cpu / k->cores * crowd +
+	       met_disk * s->disk / k->disk_parallel * crowd_disk;
+	return (t + met_cpu * fmax(0, (s->cpu + 1) / k->cores - 1) +
+		met_disk * fmax(0, (s->disk + 1) / k->disk_parallel - 1)) *
 		       scan_factor(c, index) +
 	       (price ? c->params.delay_harm * harm : 0);
 }

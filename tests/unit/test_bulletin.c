@@ -133,7 +133,7 @@ static void test_declared_beyond_range(void **state)
 
 static void test_out_of_range(void **state)
 {
-	enum { COUNT = 11 };
+	enum { COUNT = 12 };
 	struct iocom_vector vs[COUNT];
 	msgpack_sbuffer b;
 	msgpack_packer pk;
@@ -154,6 +154,7 @@ static void test_out_of_range(void **state)
 	vs[8].disk_sharers = -0.5;
 	vs[9].cpu_left_ms = 1.1e12;
 	vs[10].disk_left_ms = NAN;
+	vs[11].disk_parallel = -1;
 	msgpack_sbuffer_init(&b);
 	msgpack_packer_init(&pk, &b, msgpack_sbuffer_write);
 	msgpack_pack_map(&pk, 3);

@@ -55,11 +55,13 @@ fi
 rm -f "$dir/probe"
 status 0 "$iocom" calibrate "${quick[@]}" --dir "$dir" --reference 1e9 --json
 tap_is "the document has all numbers, above 0" \
-	"$(jq -r '[.cpu_score, .cpu_speed, .disk.read_mb_per_s, .disk.write_mb_per_s, .disk.small_ms, (.disk.small_reads[] | .per_s)] | all(. > 0)' "$dir/out")" true
+	"$(jq -r '[.cpu_score, .cpu_speed, .disk.read_mb_per_s, .disk.write_mb_per_s, .disk.streams_mb_per_s, .disk.small_ms, (.disk.small_reads[] | .per_s)] | all(. > 0)' "$dir/out")" true
 tap_is "up to 32 reads at a time" "$(jq -c '[.disk.small_reads[].at_a_time]' "$dir/out")" "[1,2,4,8,16,32]"
 tap_is "one at a time is what one read takes" \
 	"$(jq -r '(.disk.small_reads[0].per_s * .disk.small_ms / 1e3 - 1) | fabs < 1e-6' "$dir/out")" true
-tap_is "many at a time are at least one" "$(jq -r '.disk.parallel >= 1' "$dir/out")" true
+tap_is "many at a time are at least one, and no more than small reads or streams" \
+	"$(jq -r '.disk | .parallel >= 1 and (.parallel == 1 or .parallel <= .parallel_small + 1e-9 and
+		.parallel <= .streams_mb_per_s / .read_mb_per_s + 1e-9)' "$dir/out")" true
 tap_is "what is fixed is part of it" "$(jq -r '.disk.fixed_ms >= 0 and .disk.fixed_ms <= .disk.small_ms' "$dir/out")" true
 
 # The lines are for the configuration as they are.
@@ -68,7 +70,7 @@ status 0 "$iocom" calibrate "${quick[@]}" --dir "$dir" --reference 100
 	echo "[iocom]"
 	grep -E '^[a-z_]+ = ' "$dir/out"
 } >"$dir/iocom.conf"
-tap_is "three lines for the configuration" "$(grep -c = "$dir/iocom.conf")" 3
+tap_is "four lines for the configuration" "$(grep -c = "$dir/iocom.conf")" 4
 chmod 600 "$dir/iocom.conf"
 tap_like "and an agent takes them" \
 	"$("$iocom" doctor --no-agent --config "$dir/iocom.conf" --json | jq -r '.checks[] | select(.check == "config") | .state')" '^ok$'

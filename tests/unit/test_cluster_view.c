@@ -317,14 +317,18 @@ static void test_work_that_is_left(void **state)
 	v.disk_sharers = 0.25;
 	v.cpu_left_ms = 1e12;
 	v.disk_left_ms = 0.1 + 0.2;
+	v.disk_parallel = 8;
 	view_node(&v, 0, &n);
 	assert_true(n.cpu_mips == 300 && n.burst_mips == 1000 && n.has_sharers);
+	assert_true(n.disk_parallel == 8);
 	assert_true(n.sharers.cpu == 1.5 && n.sharers.disk == 0.25);
 	assert_true(n.sharers.cpu_left_ms == 1e12 && n.sharers.disk_left_ms == 0.1 + 0.2);
-	v.cpu_burst = 0.3; /* there is no cap, and a node that does nothing is known, too */
+	v.disk_parallel = 0.5; /* no agent says so, and it is no error of this node */
+	v.cpu_burst = 0.3;     /* there is no cap, and a node that does nothing is known, too */
 	v.cpu_sharers = v.disk_sharers = v.cpu_left_ms = v.disk_left_ms = 0;
 	view_node(&v, 0, &n);
 	assert_true(n.burst_mips == 0 && n.has_sharers && n.sharers.cpu == 0);
+	assert_true(n.disk_parallel == 0);
 	/* A decision sees it of the others and of home. */
 	snprintf(self.name, sizeof(self.name), "me");
 	self.cpu_burst = self.disk_left_ms = 7;

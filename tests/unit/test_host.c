@@ -112,6 +112,23 @@ static void test_less(void **state)
 	assert_true(r.memory_mb > 0 && r.dirty_mb >= 0 && r.dirty_mb < r.memory_mb);
 }
 
+static void test_machine_shares(void **state)
+{
+	const struct machine_time before = {.all = 1000, .idle = 400, .stolen = 50};
+	struct machine_time now = {.all = 1200, .idle = 409, .stolen = 150};
+
+	(void)state;
+	NEAR(machine_time_stolen(&before, &now), 0.5);
+	assert_true(machine_time_crowded(&before, &now));
+	now.idle = 410;
+	assert_false(machine_time_crowded(&before, &now));
+	now.idle = 399; /* it went back, as the kernel's may */
+	assert_true(machine_time_crowded(&before, &now));
+	NEAR(machine_time_stolen(&now, &before), 0);
+	assert_false(machine_time_crowded(&before, &before));
+	NEAR(machine_time_stolen(&before, &before), 0);
+}
+
 /* The columns of proc_stat(5): user nice system idle iowait irq softirq steal guest guest_nice. */
 static void test_machine_time(void **state)
 {
@@ -139,6 +156,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_v1, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_less, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_machine_time, setup, teardown),
+		cmocka_unit_test(test_machine_shares),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ place() { timeout 20 "$iocom" place "$@" 2>"$dir/err"; }
 out=$(place --view "$data/view_example.json" --json)
 tap_is "the example: 0" "$?" 0
 tap_is "one node: it stays" "$(jq -c '[.policy, .home, .node, .nodes, .tied, .migrate]' <<<"$out")" \
-	'["iocm-re","n1","n1",["n1"],["n1"],[]]'
+	'["least-delay","n1","n1",["n1"],["n1"],[]]'
 tap_is "each reason has all fields" \
 	"$(jq -c '[.reasons[] | keys] | unique' <<<"$out")" \
 	'[["criterion","holds","left","node","relation","right","source","text","unit"]]'

@@ -120,6 +120,24 @@ static void idle_processors_delay_nobody(void **state)
 	assert_close(expect_home(&n, &job), 2000, WITHIN_MS);
 }
 
+/* A disk that serves three at a time makes nobody wait before the fourth comes. */
+static void a_parallel_disk_delays_those_that_are_too_many(void **state)
+{
+	struct rules_node n = delay_node("n1", 0, 0, 2, 60000);
+	struct rules_request job = delay_job(0, 100);
+
+	(void)state;
+	assert_close(expect_home(&n, &job), 3 * 100 * SERVICE, WITHIN_MS);
+	n.disk_parallel = 1;
+	assert_close(expect_home(&n, &job), 3 * 100 * SERVICE, WITHIN_MS);
+	n.disk_parallel = 3;
+	assert_close(expect_home(&n, &job), 100 * SERVICE, WITHIN_MS);
+	n.sharers.disk = 5;
+	assert_close(expect_home(&n, &job), 2 * 100 * SERVICE, WITHIN_MS);
+	n.disk_parallel = 1.5;
+	assert_close(expect_home(&n, &job), 4 * 100 * SERVICE, WITHIN_MS);
+}
+
 /* A node that tells only how busy it is: whoever is there stays for as long as the job. */
 static void without_knowledge_others_stay(void **state)
 {
@@ -403,7 +421,13 @@ static void absurd_sharers_are_refused(void **state)
 		n = delay_node("n1", 0, 0, 0, 0);
 		n.burst_mips = absurd[i];
 		assert_int_equal(rules_view_set(view, 0, &n), -22);
+		n.burst_mips = 0;
+		n.disk_parallel = absurd[i];
+		assert_int_equal(rules_view_set(view, 0, &n), -22);
 	}
+	n.disk_parallel = 0.9;
+	assert_int_equal(rules_view_set(view, 0, &n), -22);
+	n.disk_parallel = 0;
 	n.burst_mips = 799; /* slower than with its cap */
 	assert_int_equal(rules_view_set(view, 0, &n), -22);
 	n.burst_mips = 800;
@@ -418,6 +442,7 @@ int main(void)
 		cmocka_unit_test(under_a_cap_computing_and_the_disk_overlap_in_part),
 		cmocka_unit_test(a_task_delays_for_as_long_as_it_stays),
 		cmocka_unit_test(idle_processors_delay_nobody),
+		cmocka_unit_test(a_parallel_disk_delays_those_that_are_too_many),
 		cmocka_unit_test(without_knowledge_others_stay),
 		cmocka_unit_test(tasks_have_left_what_they_have_not_done),
 		cmocka_unit_test(charges_share),

@@ -316,6 +316,27 @@ static void test_left_of_guessed_needs(void **state)
 	assert_true(v.cpu_sharers > 0 && v.cpu_left_ms + v.disk_left_ms < 10);
 }
 
+/* Three readers at a disk that serves PARALLEL at a time, SINCE_MS after the reading. */
+static struct iocom_vector left_parallel(double parallel, double since_ms)
+{
+	const struct vector_job reader = {
+		.need_known = true, .need_requests = 100, .need_request_kb = REQUEST_KB, .seen = 1};
+	const struct vector_job jobs[] = {reader, reader, reader};
+	struct vector_self me = self;
+	struct vector_state s;
+	struct iocom_vector v;
+
+	me.disk_mb_per_s = 64;
+	me.disk_fixed_ms = 8;
+	me.disk_parallel = parallel;
+	vector_init(&s);
+	period(&s, 0, 0, 0);
+	vector_build(&s, &me, &host, jobs, 3, since_ms, &v);
+	vector_fini(&s);
+	assert_true(v.disk_parallel == parallel);
+	return v;
+}
+
 /* Jobs that the last reading saw have gone on since then. */
 static void test_left_after_the_reading(void **state)
 {
@@ -337,6 +358,18 @@ static void test_left_after_the_reading(void **state)
 	jobs[1] = jobs[0];
 	v = left_since((struct vector_job[]){jobs[0], jobs[0], jobs[0]}, 3, 400);
 	LEFT(v, 3, 0, 3 * 2000 - 2 * 400, 0);
+	/* three share a disk that serves two at a time */
+	v = left_parallel(2, 400);
+	LEFT(v, 0, 3, 0, 3 * 900 - 2 * 400);
+	/* one of an unknown class, or past its need, is not nearer to its end than it was */
+	jobs[0] = (struct vector_job){.done_cpu_ms = 500, .seen = 60};
+	v = left_since(jobs, 1, 400);
+	LEFT(v, 1, 0, 500, 0);
+	jobs[0] = (struct vector_job){
+		.need_known = true, .need_cpu_ms = 100, .done_cpu_ms = 400, .seen = 60};
+	v = left_since(jobs, 1, 400);
+	LEFT(v, 1, 0, 100, 0);
+	jobs[0] = jobs[1];
 	/* one that has come since then has all of it left */
 	jobs[1].seen = 0;
 	v = left_since(jobs, 2, 400);

@@ -36,8 +36,8 @@ static void test_example(void **state)
 	n = &v.nodes[0].node;
 	assert_string_equal(n->name, "n1");
 	assert_true(n->ram_mb == 640 && n->buffer_mb == 160 && n->cpu_mips == 800 && n->cores == 1);
-	assert_true(n->disk_fixed_ms == 8 && n->disk_mb_per_s == 40 && n->request_kb == 250 &&
-		    n->request_sd_kb == 50 && n->network_mb_per_s == 125);
+	assert_true(n->disk_fixed_ms == 8 && n->disk_mb_per_s == 40 && n->disk_parallel == 2 &&
+		    n->request_kb == 250 && n->request_sd_kb == 50 && n->network_mb_per_s == 125);
 	assert_int_equal(n->ntasks, 1);
 	t = &n->tasks[0];
 	assert_true(t->cpu_ms == 2000 && t->age_ms == 500 && t->io_per_ms == 2 &&
@@ -351,6 +351,8 @@ static const struct {
 	{VIEW("{\"cpu_mips\": 0}"), "nodes[0].cpu_mips: expected a number above 0, found 0"},
 	{VIEW("{\"burst_mips\": 799}"),
 	 "t.json:1:27: nodes[0].burst_mips: expected 0, or a number from cpu_mips, found 799"},
+	{VIEW("{\"disk_parallel\": 0.5}"),
+	 "nodes[0].disk_parallel: expected 0, or a number from 1, found 0.5"},
 	{VIEW("{\"burst_mips\": -1}"),
 	 "nodes[0].burst_mips: expected a number that is not negative, found -1"},
 	{VIEW("{\"cores\": 0.5}"), "nodes[0].cores: expected a number from 1, found 0.5"},
