@@ -529,7 +529,7 @@ static void test_implicit_apart(void **state)
 	assert_true(fabs(told.io_per_ms - 0.4) < 1e-12);
 	/* Of 1000 ms and of 2000 requests the same part is left; nothing overlaps without a cap. */
 	assert_true(told.left.cpu_left_ms > 0 && told.left.cpu_left_ms < 1000);
-	assert_true(fabs(told.left.disk_left_ms / told.left.cpu_left_ms - 2 * 64 / FAST) < 1e-9);
+	assert_true(fabs(told.left.disk_left_ms / told.left.cpu_left_ms - 2 * 64.0 / FAST) < 1e-9);
 	assert_true(fabs(told.left.cpu + told.left.disk - 1) < 1e-12);
 	sim_result_free(&result);
 	workload_free(run.workload);
