@@ -13,11 +13,11 @@ for n in n1 n2 n3; do on $n "$WORK" make $DISK/data 32 & done
 wait
 tap_true "every node hears of every other" until_true 20 sees n1 3
 
-# A job of n1's that reads 4 MB past the page cache; it prints where it ran.
+# A job of n1's that reads 16 MB past the page cache; it prints where it ran.
 read_job() { # NUMBER OPTION...
 	local number=$1
 	shift
-	on n1 iocom run --class reader "$@" -- sh -c "hostname; exec $WORK io $DISK/data 60 64 $number" | head -n 1
+	on n1 iocom run --class reader "$@" -- sh -c "hostname; exec $WORK io $DISK/data 250 64 $number" | head -n 1
 }
 quiet() {
 	on n1 iocom nodes --json | jq -e '[.nodes[] | select(.alive)] |
