@@ -78,7 +78,7 @@ tap_like "jobs lists it" "$refused" ' failed$'
 tap_is "and the node that was asked for" "$(on n1 iocom jobs --all --json | jq -r '.jobs[0].node')" n2
 tap_like "explain: who refused it, when, why; and what was decided" \
 	"$(on n1 iocom explain "${refused% *}" | tr '\n' ' ')" \
-	'did not run \(20[0-9-]+ [0-9:]+\): node n2 refused the job \(path-missing\): .*only-here.*You asked for n2; iocm-re would have taken n.*n2: path-missing: '
+	'did not run \(20[0-9-]+ [0-9:]+\): node n2 refused the job \(path-missing\): .*only-here.*You asked for n2; least-delay would have taken n.*n2: path-missing: '
 tap_is "explain --json" "$(on n1 iocom explain --json last | jq -c '[.record.state, .place.failed, .place.forced, .place.refused[0].node, (.place.plan.reasons | length > 0)]')" \
 	'["failed",true,true,"n2",true]'
 tap_is "and of a job that ran there is no such thing" "$(r -- true; on n1 iocom explain --json last | jq -c '[.place.node, .place.failed, .place.refused]')" \
@@ -167,7 +167,7 @@ tap_like "a second agent on the same journal is refused" \
 	'another iocomd .*--state-dir'
 tap_is "place: a command that is nowhere" "$(status on n1 iocom place -- no-such-command-here)" 1
 tap_like "place: --node is said to be the user's choice" "$(on n1 iocom place --node n2 -- true)" \
-	'You asked for n2; iocm-re would have taken'
+	'You asked for n2; least-delay would have taken'
 solo_profile() { IOCOM_RUN_DIR=$SCRATCH/solo "$IOCOM_BUILD/iocom" profile "$@"; }
 solo_run dd if=/dev/zero of="$SCRATCH/learn" bs=1M count=32 conv=fsync status=none
 tap_is "what a class needs is learned from one run" \
