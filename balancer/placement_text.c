@@ -79,6 +79,15 @@ static void kept_by_refusal(const struct placement *p, FILE *out)
 		first->text);
 }
 
+/* True if the plan tells a test of CRITERION. */
+static bool was_tested(const struct placement *p, const char *criterion)
+{
+	for (uint32_t i = 0; i < p->plan.nreasons; i++)
+		if (!strcmp(p->plan.reasons[i].criterion, criterion))
+			return true;
+	return false;
+}
+
 /* Says why the job stays at home. */
 static void kept_sentence(const struct placement *p, FILE *out)
 {
@@ -93,6 +102,9 @@ static void kept_sentence(const struct placement *p, FILE *out)
 	else if (fits_nowhere_else(p))
 		fprintf(out, "%s keeps it at home, on %s: no other node has room for its memory.",
 			policy, home);
+	else if (was_tested(p, "delay-home"))
+		fprintf(out, "%s keeps it at home, on %s: no other node %s.", policy, home,
+			was_tested(p, "delay") ? "is clearly better" : "may take it");
 	else if (placement_text_overload(p, true))
 		fprintf(out,
 			"%s keeps it at home, on %s: home is overloaded, but no other node is "

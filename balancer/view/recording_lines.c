@@ -269,11 +269,17 @@ static int end_line(struct recording *r)
 		{"stolen", &end->stolen},
 		{"crowded", &end->crowded},
 	};
+	const json_t *lines = json_object_get(r->document, "lines");
+	char wanted[64];
 	int rc;
 
 	r->line.kind = RECORDING_END;
 	r->line.end = RECORDING_END_UNKNOWN;
 	r->whole = true;
+	snprintf(wanted, sizeof(wanted), "%llu lines, with this one: some are missing",
+		 (unsigned long long)r->line.number);
+	if (lines && json_integer_value(lines) != (json_int_t)r->line.number)
+		return recording_expected(r, "lines", wanted);
 	rc = fields(r, r->document, RECORDING_T_END, &r->line.end);
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]) && !rc; i++)
 		if (*shares[i].value > 1)

@@ -493,7 +493,9 @@ static int check_deliver(const struct check *c)
 	}
 	if (fflush(stdout))
 		return cli_fail(c->cli, CLI_FAILED, "cannot write the output");
-	return placements_met(c) && slowdown_met(c) && !is_void(c) ? CLI_OK : CLI_FAILED;
+	return placements_met(c) && slowdown_met(c) && c->facts.complete && !is_void(c)
+		       ? CLI_OK
+		       : CLI_FAILED;
 }
 
 /* --- the command -------------------------------------------------------------------- */

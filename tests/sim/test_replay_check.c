@@ -75,6 +75,7 @@ struct story {
 	bool started_ago; /* there is an end without its job */
 	bool mapped;	  /* the readers read by page faults of mapped files */
 	bool short_of;	  /* the nodes have less memory than what runs there needs */
+	double others;	  /* the part of a node's processors that others took; 0: not known */
 };
 
 static void put_decision(struct recorder *r, const struct view_file *v, double time_ms,
@@ -166,6 +167,8 @@ static void write_recording(const struct story *story)
 	for (unsigned int i = 0; i < JOBS; i++)
 		put_job(r, &v, i, story);
 	view_file_fini(&v);
+	if (story->others > 0)
+		recorder_disturbed(r, &(struct recording_end){.others_cpu = story->others});
 	if (story->cut)
 		recorder_abandon(r);
 	else
@@ -254,6 +257,32 @@ static void test_true_story(void **state)
 	assert_true(output_has("1 job never ran and is left out"));
 	assert_true(output_has("placements   8 of 8 decisions"));
 	assert_true(output_has("compute"));
+}
+
+/* Times that others disturbed are not compared; nor does a part of a recording pass for the whole.
+ */
+static void test_what_cannot_be_compared(void **state)
+{
+	struct story story = {.stretch = 1, .others = 0.2};
+	char *argv[] = {"replay", path, "--check", NULL};
+
+	(void)state;
+	write_recording(&story);
+	assert_int_equal(replay(argv), 0);
+	assert_true(output_has("of a node's processors: 20 %; of its disk: 0 %"));
+	assert_false(output_has("void"));
+	story.others = 0.3;
+	write_recording(&story);
+	assert_int_equal(replay(argv), 1);
+	assert_true(output_has("void         that is too much to compare times"));
+	story.others = 0;
+	write_recording(&story);
+	assert_int_equal(replay(argv), 0);
+	assert_true(output_has("of a node's processors: not known"));
+	story.cut = true;
+	write_recording(&story);
+	assert_int_equal(replay(argv), 1);
+	assert_true(output_has("the recording was cut off"));
 }
 
 /* What jobs read through mapped files takes the disk's time again, not the processor's alone. */
@@ -543,6 +572,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_true_story),
+		cmocka_unit_test(test_what_cannot_be_compared),
 		cmocka_unit_test(test_mapped_readers),
 		cmocka_unit_test(test_slow_machines),
 		cmocka_unit_test(test_other_plans),

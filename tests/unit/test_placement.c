@@ -647,7 +647,7 @@ static void test_rows_tell_the_same(void **state)
 {
 	static const char *const policies[] = {"iocm-re", "wal",    "mem-re",	  "cpu-re",
 					       "nlb",	  "io-re",  "zatti-real", "random",
-					       "cm",	  "wal-fc", "bs"};
+					       "cm",	  "wal-fc", "bs",	  "least-delay"};
 	static const size_t sizes[] = {1, 2, 8, 9, 40, 300};
 	char refuses[32];
 
@@ -667,6 +667,29 @@ static void test_rows_tell_the_same(void **state)
 			}
 		}
 	}
+}
+
+/* Why LEAST-DELAY keeps a job is that no other node is better, not that home has little to do. */
+static void test_least_delay_keeps(void **state)
+{
+	struct placement p;
+	char *says;
+
+	(void)state;
+	fixture_decide(&p, "least-delay", 4, 0);
+	assert_string_equal(p.plan.node, "n1");
+	says = explained(&p);
+	assert_non_null(strstr(says,
+			       "least-delay keeps it at home, on n1: no other node is clearly "
+			       "better."));
+	free(says);
+	for (uint32_t i = 0; i < p.plan.nreasons; i++)
+		if (!strcmp(p.plan.reasons[i].criterion, "delay"))
+			p.plan.reasons[i].criterion = "accepts"; /* as if nobody took jobs */
+	says = explained(&p);
+	assert_non_null(strstr(says, "on n1: no other node may take it."));
+	free(says);
+	placement_fini(&p);
 }
 
 /* If a job fits nowhere, the row tells the memory of the other nodes without their vectors. */
@@ -754,6 +777,7 @@ int main(void)
 		cmocka_unit_test(test_expected_in_words),
 		cmocka_unit_test(test_taken_in_words),
 		cmocka_unit_test(test_rows_tell_the_same),
+		cmocka_unit_test(test_least_delay_keeps),
 		cmocka_unit_test(test_row_without_room),
 		cmocka_unit_test(test_row_size),
 	};

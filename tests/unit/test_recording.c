@@ -611,6 +611,10 @@ static const struct {
 		    "{\"record\": \"decision\", \"time_ms\": 0, \"nodes\": [0], \"request\": "
 		    "{\"corrections\": {\"b\": 1}}, \"plan\": {}}\n",
 	 "request.corrections.b: expected the name of a node of this view"},
+	{HEAD "{\"record\": \"end\", \"time_ms\": 0, \"lines\": 9}\n",
+	 ":2:42: lines: expected 2 lines, with this one: some are missing, found 9"},
+	{HEAD "{\"record\": \"end\", \"time_ms\": 0, \"stolen\": 5}\n",
+	 "stolen: expected a share between 0 and 1, or null, found 5"},
 	{HEAD "{\"record\": \"end\", \"time_ms\": 0}\n" NODES,
 	 ":3:1: nothing may follow the \"end\""},
 	{HEAD NODES "{\"record\": \"node\", \"time_ms\"",
