@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "balancer/settings/settings.h"
 #include "balancer/view/json_msgpack.h"
 #include "balancer/view/json_text.h"
 #include "balancer/listing.h"
@@ -91,7 +92,7 @@ int place_view(const char *path, const char *policy, bool json)
 	struct view_file view;
 	int rc = 1;
 
-	if (view_policy_parse(policy ? policy : "least-delay", &chosen, &err)) {
+	if (view_policy_parse(policy ? policy : SETTINGS_POLICY, &chosen, &err)) {
 		fprintf(stderr, "iocom place: %s\n", err.text);
 		return 2;
 	}

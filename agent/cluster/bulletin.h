@@ -25,7 +25,7 @@
 #define BULLETIN_VERSION     3
 #define BULLETIN_DIALED_MAX  256
 #define BULLETIN_VECTORS_MAX 256
-#define BULLETIN_VALUES_MAX  (64 * BULLETIN_VECTORS_MAX) /* a vector with its age has 41 */
+#define BULLETIN_VALUES_MAX  (64 * BULLETIN_VECTORS_MAX) /* a vector with its age has 42 */
 #define BULLETIN_BYTES_MAX   (512u << 10)
 
 /* Positive conditions of bulletin_unpack. */

@@ -16,6 +16,7 @@
 
 #define LARGE	    (1u << 20)
 #define SMALL	    4096u
+#define READS_LEAST 4 /* of each reader, however slow the disk is */
 #define SMALL_MB    (SMALL / 1e6)
 #define ALIGNMENT   4096u
 #define TMPFS_MAGIC 0x01021994
@@ -138,24 +139,7 @@ static int write_all(const struct file *f, uint8_t *memory, double *mb_per_s, st
 	return 0;
 }
 
-static int read_in_order(const struct file *f, uint8_t *memory, double *mb_per_s,
-			 struct iocom_err *err)
-{
-	double from = seconds_now(), took = 0;
-	uint64_t done = 0;
-
-	while (took < f->plan->seconds || done < 4 * (uint64_t)LARGE) {
-		errno = 0;
-		if (pread(f->fd, memory, LARGE, (off_t)(done % f->bytes)) != LARGE)
-			return calibrate_failed("read", f, err);
-		done += LARGE;
-		took = seconds_now() - from;
-	}
-	*mb_per_s = (double)done / 1e6 / took;
-	return 0;
-}
-
-/* --- many at a time -------------------------------------------------------------------- */
+/* --- reading, by one and by many ------------------------------------------------------ */
 
 struct reader {
 	const struct file *file;
@@ -184,7 +168,7 @@ static void *read_beside_others(void *arg)
 				    (off_t)(place % places * r->size)) != (ssize_t)r->size)
 			r->rc = errno ? -errno : -EIO;
 		r->reads++;
-	} while (!r->rc && seconds_now() < r->until);
+	} while (!r->rc && (seconds_now() < r->until || r->reads < READS_LEAST));
 	free(memory);
 	return NULL;
 }
@@ -224,6 +208,15 @@ static int read_many(const struct file *f, unsigned n, size_t size, bool in_orde
 		  : 0;
 }
 
+/* The MB/s of N streams together, each in order. */
+static int read_streams(const struct file *f, unsigned n, double *mb_per_s, struct iocom_err *err)
+{
+	int rc = read_many(f, n, LARGE, true, mb_per_s, err);
+
+	*mb_per_s *= LARGE / 1e6;
+	return rc;
+}
+
 /* --- the disk --------------------------------------------------------------------------- */
 
 /* The part of a small request's time that is not its bytes. */
@@ -242,11 +235,10 @@ static int measure_file(const struct file *f, uint8_t *memory, struct calibrate_
 	if (rc)
 		return rc;
 	tell(f->plan, "reads in order");
-	rc = read_in_order(f, memory, &out->read_mb_per_s, err);
+	rc = read_streams(f, 1, &out->read_mb_per_s, err);
 	if (!rc) {
 		tell(f->plan, "several streams that read in order");
-		rc = read_many(f, CALIBRATE_STREAMS, LARGE, true, &out->streams_mb_per_s, err);
-		out->streams_mb_per_s *= LARGE / 1e6;
+		rc = read_streams(f, CALIBRATE_STREAMS, &out->streams_mb_per_s, err);
 	}
 	for (unsigned i = 0; i < CALIBRATE_DEPTHS && !rc; i++) {
 		char what[64];

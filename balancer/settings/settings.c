@@ -366,7 +366,7 @@ static const struct config_key keys[] = {
 	 CONFIG_NUMBER, FIELD(disk_parallel), 1, 1024, NULL},
 	{"network-mb-per-s", "X", "capacity of the network", "125", CONFIG_NUMBER,
 	 FIELD(network_mb_per_s), 0.001, 1e6, NULL},
-	{"policy", "POLICY", "policy for jobs that name none", "least-delay", CONFIG_STRING,
+	{"policy", "POLICY", "policy for jobs that name none", SETTINGS_POLICY, CONFIG_STRING,
 	 FIELD(policy), 0, 0, check_policy},
 	{"shim", "PATH", "the iocom-shim program [found beside iocomd]", NULL, CONFIG_STRING,
 	 FIELD(shim), 0, 0, check_absolute},

@@ -11,6 +11,7 @@
 #include "iocom/vector.h"
 #include "user/log.h"
 
+#define SETTINGS_POLICY	   "least-delay" /* of jobs that name none, unless configured */
 #define SETTINGS_PEERS_MAX 256
 #define SETTINGS_DISKS_MAX 16
 #define SETTINGS_PATH_MAX  256

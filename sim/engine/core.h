@@ -373,6 +373,9 @@ void core_fetch_node(const struct core_shard *s, uint32_t node);
 void core_window_turn(struct core_shard *s, uint32_t node, double now);
 /* Measures the node; only its owner may.  Returns whether the values stay so without events. */
 bool core_measure(struct core_shard *s, uint32_t node, double now);
+/* Adds what a task still does, LEFT, to the work that N tells, as rules_view_charge counts it in
+ * wall rates. */
+void core_view_share(struct rules_node *n, const struct rules_request *left, double reference_mips);
 /* Brings NODE, if it is the shard's, up to NOW where it tells the work that its tasks have left. */
 void core_view_age(struct core_shard *s, uint32_t node, double now);
 /* Describes NODE of any shard into LOOK, without tasks that were sent at SENT_BEFORE or later. */

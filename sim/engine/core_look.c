@@ -9,18 +9,6 @@
 
 #include "sim/engine/core.h"
 
-/* The request's work is left as a whole, as rules_view_charge counts it in wall rates. */
-static void core_look_share(struct rules_node *n, const struct rules_request *r,
-			    double reference_mips)
-{
-	double cpu_ms = reference_mips > 0 ? r->cpu_ms * reference_mips / n->cpu_mips : r->cpu_ms;
-	double requests = r->requests >= 0 ? r->requests : r->cpu_ms * r->io_per_ms;
-	double size_kb = r->request_kb > 0 ? r->request_kb : n->request_kb;
-
-	rules_sharers_add(&n->sharers, cpu_ms, cpu_ms,
-			  requests * rules_service_ms(n->disk_fixed_ms, size_kb, n->disk_mb_per_s));
-}
-
 static int core_look_append(struct core_look *look, const struct rules_request *r,
 			    double reference_mips)
 {
@@ -51,7 +39,7 @@ static int core_look_append(struct core_look *look, const struct rules_request *
 	n->advertised.explicit_per_ms += r->io_per_ms;
 	n->advertised.io_per_ms += r->io_per_ms;
 	if (n->has_sharers)
-		core_look_share(n, r, reference_mips);
+		core_view_share(n, r, reference_mips);
 	return 0;
 }
 

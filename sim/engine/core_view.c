@@ -333,6 +333,17 @@ static bool tells_sharers(const struct core *c)
 	return c->looks && c->params.cpu_load_runnable && c->params.rules.rates == RULES_RATES_WALL;
 }
 
+void core_view_share(struct rules_node *n, const struct rules_request *left, double reference_mips)
+{
+	double slowness = reference_mips > 0 ? reference_mips / n->cpu_mips : 1;
+	double cpu_ms = left->cpu_ms * slowness;
+	double requests = left->requests >= 0 ? left->requests : left->cpu_ms * left->io_per_ms;
+	double size_kb = left->request_kb > 0 ? left->request_kb : n->request_kb;
+
+	rules_sharers_add(&n->sharers, cpu_ms, cpu_ms,
+			  requests * rules_service_ms(n->disk_fixed_ms, size_kb, n->disk_mb_per_s));
+}
+
 /*
  * Requests are spread evenly over a task's computation, so of both the same part is left; of a task
  * that does not compute nothing is known but its end.
@@ -340,22 +351,20 @@ static bool tells_sharers(const struct core *c)
 static void set_sharers(const struct core *c, const struct core_shard *s, struct core_look *look)
 {
 	struct rules_node *n = &look->node;
-	double mips = c->params.rules.reference_mips;
-	double slowness = mips > 0 ? mips / n->cpu_mips : 1;
 
 	n->has_sharers = true;
 	n->sharers = (struct rules_sharers){0};
 	for (size_t i = 0; i < n->ntasks; i++) {
-		const struct core_task *t = core_task(s, look->ids[i]);
-		double part = t->at.cpu_ms > 0 ? fmax(0, 1 - t->at.done_ms / t->at.cpu_ms) : 1;
-		double cpu_ms = part * t->at.cpu_ms * slowness;
-		double requests =
-			t->at.requests >= 0 ? t->at.requests : t->at.cpu_ms * t->at.io_per_ms;
+		const struct node_task *t = &core_task(s, look->ids[i])->at;
+		double part = t->cpu_ms > 0 ? fmax(0, 1 - t->done_ms / t->cpu_ms) : 1;
+		const struct rules_request left = {
+			.cpu_ms = part * t->cpu_ms,
+			.io_per_ms = t->io_per_ms,
+			.requests = t->requests >= 0 ? part * t->requests : -1,
+			.request_kb = t->request_kb,
+		};
 
-		rules_sharers_add(&n->sharers, cpu_ms, cpu_ms,
-				  part * requests *
-					  rules_service_ms(n->disk_fixed_ms, t->at.request_kb,
-							   n->disk_mb_per_s));
+		core_view_share(n, &left, c->params.rules.reference_mips);
 	}
 }
 
