@@ -55,8 +55,11 @@ static void take_mount(struct cgroup_mounts *mounts, const struct mntent *entry)
 	if (strcmp(entry->mnt_type, "cgroup") != 0 || mounts->nv1 == CGROUP_V1_MAX)
 		return;
 	if (!has_option(entry->mnt_opts, "memory") && !has_option(entry->mnt_opts, "cpu") &&
-	    !has_option(entry->mnt_opts, "cpuacct") && !has_option(entry->mnt_opts, "pids"))
+	    !has_option(entry->mnt_opts, "cpuacct") && !has_option(entry->mnt_opts, "pids")) {
+		if (has_option(entry->mnt_opts, "devices"))
+			strcpy(mounts->devices, entry->mnt_dir);
 		return;
+	}
 	strcpy(mounts->v1[mounts->nv1++], entry->mnt_dir);
 }
 
@@ -305,6 +308,38 @@ int cgroup_enter(const struct cgroup *group, bool v2)
 	for (size_t i = 0; i < group->nv1 && !rc; i++)
 		rc = write_file(group->v1[i], "cgroup.procs", "0");
 	return rc;
+}
+
+/* Returns true if a line of /proc/self/cgroup, "ID:CONTROLLERS:PATH", names a service's devices. */
+static bool cgroup_is_service_devices(char *line)
+{
+	static const char service[] = ".service";
+	char *controllers = strchr(line, ':'), *path;
+	size_t n;
+
+	path = controllers ? strchr(controllers + 1, ':') : NULL;
+	if (!path)
+		return false;
+	*path++ = 0;
+	n = strlen(path);
+	return has_option(controllers + 1, "devices") && n >= sizeof(service) - 1 &&
+	       !strcmp(path + n - (sizeof(service) - 1), service);
+}
+
+int cgroup_leave_devices(const struct cgroup_mounts *mounts)
+{
+	char text[4096], *rest = text, *line;
+	ssize_t n;
+
+	if (!mounts->devices[0])
+		return 0;
+	n = cgroup_read_file("/proc/self", "cgroup", text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	while ((line = strsep(&rest, "\n")))
+		if (cgroup_is_service_devices(line))
+			return write_file(mounts->devices, "cgroup.procs", "0");
+	return 0;
 }
 
 int cgroup_open(const struct cgroup *group)

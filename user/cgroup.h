@@ -26,6 +26,7 @@ struct cgroup_mounts {
 	char v2[256]; /* "" if cgroup2 is not mounted */
 	char v1[CGROUP_V1_MAX][256];
 	size_t nv1;
+	char devices[256]; /* the v1 hierarchy of devices, if it is not one of these; else "" */
 };
 
 /* One group, with its directory in every hierarchy that has it. */
@@ -58,6 +59,13 @@ int cgroup_create(struct cgroup *group, struct iocom_err *err);
  * system calls, so a child may call it between fork and exec. Returns 0 or negative errno.
  */
 int cgroup_enter(const struct cgroup *group, bool v2);
+/*
+ * Moves the calling process out of the v1 group of devices that a service manager made for a
+ * service (its name ends in .service) into the root: a limit to few devices is the agent's, and
+ * v2, where it would be left behind with the group, has no such hierarchy. Another group stays.
+ * Returns 0 or negative errno.
+ */
+int cgroup_leave_devices(const struct cgroup_mounts *mounts);
 /* Returns an O_DIRECTORY descriptor of the v2 group for CLONE_INTO_CGROUP, or negative errno. */
 int cgroup_open(const struct cgroup *group);
 /* Returns 1 if a process is in the group or below it, else 0, or negative errno. */

@@ -19,20 +19,30 @@
 
 #define VALUE_SHOWN 80
 
+/* '-' in a flag means '_' in a file; we accept both in both. */
+static bool config_is(const char *flag, const char *name)
+{
+	while (*flag && (*flag == *name || (*flag == '-' && *name == '_'))) {
+		flag++;
+		name++;
+	}
+	return !*flag && !*name;
+}
+
 static const struct config_key *config_find(const struct config_program *program, const char *name)
 {
-	for (size_t i = 0; i < program->nkeys; i++) {
-		const char *a = program->keys[i].name, *b = name;
-
-		/* '-' in a flag means '_' in a file; we accept both in both. */
-		while (*a && (*a == *b || (*a == '-' && *b == '_'))) {
-			a++;
-			b++;
-		}
-		if (!*a && !*b)
+	for (size_t i = 0; i < program->nkeys; i++)
+		if (config_is(program->keys[i].name, name))
 			return &program->keys[i];
-	}
 	return NULL;
+}
+
+static bool config_is_retired(const struct config_program *program, const char *name)
+{
+	for (const char *const *key = program->retired; key && *key; key++)
+		if (config_is(*key, name))
+			return true;
+	return false;
 }
 
 static int config_set_number(const struct config_key *key, const char *value, double *out,
@@ -161,6 +171,10 @@ static int config_handle(void *arg, const char *section, const char *name, const
 				      section, *section ? "]" : "", r->program->section);
 		return 0;
 	}
+	if (config_is_retired(r->program, name)) {
+		r->program->skip(r->target, name, r->path, r->line);
+		return 1;
+	}
 	r->rc = config_set(r->program, name, value, r->target, r->err);
 	if (r->rc)
 		iocom_err_prefix(r->err, "%s:%d", r->path, r->line);
@@ -205,6 +219,7 @@ static int config_defaults(const struct config_program *program, void *target,
 
 #define OPT_CONFIG  1000
 #define OPT_VERSION 1001
+#define OPT_RETIRED 1002
 
 /* Walks over the flags once. With TARGET NULL it only looks for --config, --help and --version. */
 static int flags(const struct config_program *program, const struct option *options, int argc,
@@ -229,6 +244,10 @@ static int flags(const struct config_program *program, const struct option *opti
 					     argv[optind - 1], program->name);
 		if (!target)
 			continue;
+		if (c == OPT_RETIRED) {
+			program->skip(target, options[index].name, NULL, 0);
+			continue;
+		}
 		rc = config_set_value(&program->keys[index], optarg, target, err);
 		if (rc) {
 			iocom_err_prefix(err, "--%s", options[index].name);
@@ -272,10 +291,13 @@ static int config_load_file(const struct config_program *program, const struct o
 int config_load(const struct config_program *program, int argc, char **argv, void *target,
 		struct iocom_err *err)
 {
-	struct option *options = calloc(program->nkeys + 4, sizeof(*options));
-	size_t n = 0;
+	struct option *options;
+	size_t n = 0, nretired = 0;
 	int rc;
 
+	while (program->retired && program->retired[nretired])
+		nretired++;
+	options = calloc(program->nkeys + nretired + 4, sizeof(*options));
 	if (!options)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	for (; n < program->nkeys; n++)
@@ -283,6 +305,9 @@ int config_load(const struct config_program *program, int argc, char **argv, voi
 	options[n++] = (struct option){"config", required_argument, NULL, OPT_CONFIG};
 	options[n++] = (struct option){"help", no_argument, NULL, 'h'};
 	options[n++] = (struct option){"version", no_argument, NULL, OPT_VERSION};
+	for (size_t i = 0; i < nretired; i++)
+		options[n++] =
+			(struct option){program->retired[i], required_argument, NULL, OPT_RETIRED};
 	rc = config_load_file(program, options, argc, argv, target, err);
 	free(options);
 	return rc;

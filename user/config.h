@@ -42,6 +42,13 @@ struct config_program {
 	const char *file;    /* default file, read if it exists; NULL: none */
 	const struct config_key *keys;
 	size_t nkeys;
+	/*
+	 * Keys that older versions had, NULL at the end; NULL: none. Their values are not read:
+	 * `skip` gets the key, as a file writes it, with its place, or as a flag without "--" and
+	 * FILE NULL.
+	 */
+	const char *const *retired;
+	void (*skip)(void *target, const char *key, const char *file, int line);
 	/* Checks the file before it is read; NULL: any file will do. Returns 0 or negative errno.
 	 */
 	int (*check)(const char *path, struct iocom_err *err);

@@ -28,7 +28,7 @@ enum frame_type {
 	/* agent -> CLI */
 	FRAME_JSON = 2,	 /* the document that --json prints, UTF-8 */
 	FRAME_ERROR = 3, /* a sentence, UTF-8 */
-	/* CLI -> target's agent, first frame on a job stream */
+	/* CLI -> target's agent, first frame on a job stream, after the handshake */
 	FRAME_START = 4, /* MessagePack map: credential, then the spec (user/spec.h) */
 	/* shim <-> CLI, on the job stream */
 	FRAME_STARTED = 5, /* MessagePack map: job, pid */
@@ -46,6 +46,10 @@ enum frame_type {
 	/* shim -> home's agent on a connection of its own, and the answer (user/renewal.h) */
 	FRAME_RENEW = 12,
 	FRAME_RENEWED = 13,
+	/* client <-> target's agent, in clear: the handshake of a job stream over TCP, which has
+	 * all other frames of the stream inside records (user/channel/stream_hello.h) */
+	FRAME_HELLO = 14,
+	FRAME_WELCOME = 15,
 };
 
 #define FRAME_STREAMS	3

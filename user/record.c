@@ -92,8 +92,10 @@ int record_write_start(int dir, const struct record_start *start, struct iocom_e
 	msgpack_packer pk;
 	int rc;
 
-	pack_begin(&pk, &buffer, 9);
+	pack_begin(&pk, &buffer, 9u + start->keyed);
 	pack_u64(&pk, "v", 1);
+	if (start->keyed)
+		pack_bin(&pk, "secret", start->secret, sizeof(start->secret));
 	pack_str(&pk, "job", start->job);
 	pack_bin(&pk, "class", start->class_name, strlen(start->class_name));
 	pack_bin(&pk, "command", start->command, strlen(start->command));
@@ -104,6 +106,7 @@ int record_write_start(int dir, const struct record_start *start, struct iocom_e
 	pack_u64(&pk, "start_ns", start->start_ns);
 	rc = record_reserve(dir, ".exit");
 	rc = rc ? record_failed(rc, err) : record_put(dir, "start", &buffer, err);
+	explicit_bzero(buffer.data, buffer.size);
 	msgpack_sbuffer_destroy(&buffer);
 	if (rc)
 		unlinkat(dir, ".exit", 0);
@@ -185,6 +188,20 @@ static int get(int dir, const char *name, msgpack_unpacked *message)
 	return -EBADMSG;
 }
 
+/* Returns 0 or -EBADMSG; an older shim has written none. */
+static int record_take_secret(const msgpack_object *map, struct record_start *start)
+{
+	const msgpack_object *secret = unpack_get(map, "secret");
+
+	if (!secret)
+		return 0;
+	if (secret->type != MSGPACK_OBJECT_BIN || secret->via.bin.size != sizeof(start->secret))
+		return -EBADMSG;
+	memcpy(start->secret, secret->via.bin.ptr, sizeof(start->secret));
+	start->keyed = true;
+	return 0;
+}
+
 int record_read_start(int dir, struct record_start *start)
 {
 	msgpack_unpacked message;
@@ -200,7 +217,8 @@ int record_read_start(int dir, struct record_start *start)
 	    unpack_str(&message.data, "scope", start->scope, sizeof(start->scope)) ||
 	    unpack_u64(&message.data, "uid", &uid) || unpack_u64(&message.data, "shim", &shim) ||
 	    unpack_u64(&message.data, "cgroup_id", &start->cgroup_id) ||
-	    unpack_u64(&message.data, "start_ns", &start->start_ns))
+	    unpack_u64(&message.data, "start_ns", &start->start_ns) ||
+	    record_take_secret(&message.data, start))
 		rc = -EBADMSG;
 	start->uid = (uid_t)uid;
 	start->shim = (pid_t)shim;

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "iocom/err.h"
+#include "user/channel/secret.h"
 #include "user/spec.h"
 
 struct record_start {
@@ -26,6 +27,8 @@ struct record_start {
 	pid_t shim;
 	uint64_t cgroup_id;
 	uint64_t start_ns; /* CLOCK_REALTIME */
+	bool keyed;	   /* false: an older shim wrote it, and its streams are in clear */
+	uint8_t secret[SECRET_BYTES]; /* of the attempt (user/channel/secret.h) */
 };
 
 struct record_exit {

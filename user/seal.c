@@ -5,15 +5,15 @@
  * Only the host that decodes a credential remembers it as used. So a credential is bound to one
  * target, one job, one nonce and the SHA-256 of all bytes of the spec: captured and sent
  * elsewhere, or changed, it is worthless. Only root may decode it. This is not in spec.c, so
- * that the shim links neither MUNGE nor mbedTLS.
+ * that the shim does not link MUNGE.
  */
 #include "user/spec.h"
 
 #include <errno.h>
-#include <mbedtls/sha256.h>
 #include <munge.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,9 +23,7 @@
 
 void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES])
 {
-	/* It fails only for bad parameters, and 0 (SHA-256, not SHA-224) is valid. */
-	if (mbedtls_sha256_ret(data, length, hash, 0))
-		memset(hash, 0, SPEC_HASH_BYTES);
+	crypto_hash_sha256(hash, data, length);
 }
 
 static int no_munged(const char *munge_socket, struct iocom_err *err)

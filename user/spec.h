@@ -69,8 +69,7 @@ int spec_peek(struct spec *spec, const void *data, size_t length, struct iocom_e
 
 /* The rest is in seal.c because it needs MUNGE, which the shim does not link. */
 #define SPEC_HASH_BYTES 32
-void spec_hash(const void *data, size_t length,
-	       uint8_t hash[SPEC_HASH_BYTES]); /* SHA-256 (mbedTLS) */
+void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES]); /* SHA-256 */
 
 /*
  * FRAME_START's payload: map { "cred": str or nil (local socket), "spec": bin }.

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +17,14 @@
 #include "iocom/array.h"
 
 #define OUT_MAX	   (2u << 20) /* far more than one data frame and all credits of a window */
+
+#define FRAME_MOST (FRAME_HEADER + FRAME_DATA_HEAD + FRAME_DATA_MAX)
+/* Such a frame as records, of which two may be needed. */
+#define OWN_ROOM (FRAME_MOST + 2 * (RECORD_HEAD + NOISE_TAG))
+
+/* While a frame is incomplete there is room for a whole record behind its bytes. */
+_Static_assert(WIRE_BUFFER >= FRAME_MOST + RECORD_HEAD + NOISE_MESSAGE_MAX, "a record has room");
+_Static_assert(FRAME_MOST <= 2 * NOISE_PLAINTEXT_MAX, "two records suffice");
 
 #define PROBES_MAX 20 /* unanswered probes after which the kernel gives up */
 #define SENT_AGAIN 3  /* retransmissions that one lost segment cannot explain */
@@ -72,27 +81,45 @@ void wire_patience(struct wire *wire, unsigned silence_s)
 	wire_watch(wire->fd, silence_s);
 }
 
-int wire_init(struct wire *wire, int fd)
+int wire_init(struct wire *wire, int fd, const struct records *records)
 {
 	int flags = fcntl(fd, F_GETFL);
 
 	*wire = (struct wire){.fd = -1};
 	wire->in = malloc(WIRE_BUFFER);
-	if (!wire->in)
+	if (records)
+		wire->own = malloc(OWN_ROOM);
+	if (!wire->in || (records && (!wire->own || sodium_init() < 0))) {
+		wire_deinit(wire);
 		return -ENOMEM;
+	}
 	wire->fd = fd;
+	if (records) {
+		wire->secure = true;
+		wire->records = *records;
+	}
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	wire_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	wire_patience(wire, WIRE_SILENCE_S);
 	return 0;
 }
 
+void wire_close(int fd)
+{
+	const struct linger never = {0};
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &never, sizeof(never));
+	close(fd);
+}
+
 void wire_deinit(struct wire *wire)
 {
 	if (wire->fd >= 0)
-		close(wire->fd);
+		wire_close(wire->fd);
 	free(wire->in);
+	free(wire->own);
 	queue_free(&wire->out);
+	records_erase(&wire->records);
 	*wire = (struct wire){.fd = -1};
 }
 
@@ -114,6 +141,32 @@ static int wire_keep(struct wire *wire, const struct iovec *iov, size_t niov, si
 	return 0;
 }
 
+/* Sends N pieces, and queues what the socket does not take. Returns as wire_send. */
+static int wire_put(struct wire *wire, struct iovec *iov, size_t n)
+{
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = n};
+	ssize_t sent = 0;
+
+	if (wire_idle(wire)) {
+		do
+			sent = sendmsg(wire->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+		while (sent < 0 && errno == EINTR);
+		if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+			return -errno;
+	}
+	return wire_keep(wire, iov, n, sent < 0 ? 0 : (size_t)sent);
+}
+
+/* Seals the pieces of one frame and sends that. */
+static int wire_put_sealed(struct wire *wire, const struct iovec iov[3])
+{
+	size_t length = iov[0].iov_len + iov[1].iov_len + iov[2].iov_len;
+	struct iovec sealed = {wire->own, records_size(length)};
+	int rc = length > FRAME_MOST ? -EMSGSIZE : records_seal(&wire->records, iov, 3, wire->own);
+
+	return rc ? rc : wire_put(wire, &sealed, 1);
+}
+
 int wire_send(struct wire *wire, uint8_t type, const void *head, size_t head_length,
 	      const void *data, size_t length)
 {
@@ -123,27 +176,18 @@ int wire_send(struct wire *wire, uint8_t type, const void *head, size_t head_len
 		{(void *)head, head_length},
 		{(void *)data, length},
 	};
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 3};
-	ssize_t sent = 0;
 
 	frame_header(header, type, (uint32_t)(head_length + length));
 	if (wire->out.length > OUT_MAX)
 		return -ENOBUFS;
-	if (wire_idle(wire)) {
-		do
-			sent = sendmsg(wire->fd, &msg, MSG_NOSIGNAL);
-		while (sent < 0 && errno == EINTR);
-		if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
-			return -errno;
-	}
-	return wire_keep(wire, iov, 3, sent < 0 ? 0 : (size_t)sent);
+	return wire->secure ? wire_put_sealed(wire, iov) : wire_put(wire, iov, 3);
 }
 
 int wire_flush(struct wire *wire)
 {
 	while (wire->out.length) {
-		ssize_t sent =
-			send(wire->fd, queue_front(&wire->out), wire->out.length, MSG_NOSIGNAL);
+		ssize_t sent = send(wire->fd, queue_front(&wire->out), wire->out.length,
+				    MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
@@ -154,25 +198,53 @@ int wire_flush(struct wire *wire)
 	return 0;
 }
 
+/* Opens the whole records behind the bytes for frames, and joins what was in them to those. */
+static int wire_open(struct wire *wire)
+{
+	uint8_t *end = wire->in + wire->in_length, *at = end;
+	size_t length;
+
+	while (wire->sealed >= RECORD_HEAD) {
+		if (records_length(at, &length))
+			return -EBADMSG;
+		if (wire->sealed < RECORD_HEAD + length)
+			break;
+		if (records_open(&wire->records, at + RECORD_HEAD, length))
+			return -EBADMSG;
+		memmove(end, at + RECORD_HEAD, length - NOISE_TAG);
+		end += length - NOISE_TAG;
+		at += RECORD_HEAD + length;
+		wire->sealed -= RECORD_HEAD + length;
+	}
+	memmove(end, at, wire->sealed);
+	wire->in_length = (size_t)(end - wire->in);
+	return 0;
+}
+
 int wire_fill(struct wire *wire)
 {
+	size_t have = wire->in_length + wire->sealed;
 	ssize_t got;
 
 	if (wire->in_head) {
-		memmove(wire->in, wire->in + wire->in_head, wire->in_length);
+		memmove(wire->in, wire->in + wire->in_head, have);
 		wire->in_head = 0;
 	}
-	if (wire->in_length == WIRE_BUFFER)
+	if (have == WIRE_BUFFER)
 		return 1; /* complete frames wait to be taken */
 	do
-		got = recv(wire->fd, wire->in + wire->in_length, WIRE_BUFFER - wire->in_length, 0);
+		got = recv(wire->fd, wire->in + have, WIRE_BUFFER - have, MSG_DONTWAIT);
 	while (got < 0 && errno == EINTR);
 	if (got == 0)
 		return -EPIPE;
 	if (got < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
-	wire->in_length += (size_t)got;
-	return 1;
+	if (!wire->secure) {
+		wire->in_length += (size_t)got;
+		return 1;
+	}
+	wire->sealed += (size_t)got;
+	return wire_open(wire) ? -EBADMSG : 1;
 }
 
 int wire_next(struct wire *wire, uint8_t *type, const uint8_t **payload, uint32_t *length)

@@ -5,6 +5,9 @@
  *
  * Memory is bounded because data frames are sent only while nothing is queued (wire_idle), and
  * received data only up to the credit given.
+ *
+ * A wire with keys (user/channel/records.h) carries the same bytes inside records, and nothing in
+ * clear. What does not open breaks the connection: wire_fill returns -EBADMSG then.
  */
 #ifndef IOCOM_WIRE_H
 #define IOCOM_WIRE_H
@@ -14,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/channel/records.h"
 #include "user/frame.h"
 
 /* A queue of bytes. It frees its memory when it is empty. */
@@ -48,12 +52,33 @@ struct wire {
 	uint8_t *in;
 	size_t in_head, in_length;
 	struct queue out;
+	/* With keys. Behind the bytes of `in` that frames are taken from, SEALED bytes are the
+	 * beginning of a record. OWN has room to seal one frame. */
+	bool secure;
+	struct records records;
+	size_t sealed;
+	uint8_t *own;
 };
 
-/* Takes FD and makes it non-blocking; for TCP it also sets no delay and WIRE_SILENCE_S. Returns
- * 0, or -ENOMEM (FD stays the caller's). */
-int wire_init(struct wire *wire, int fd);
-void wire_deinit(struct wire *wire); /* closes FD */
+/*
+ * Takes FD and makes it non-blocking; for TCP it also sets no delay and WIRE_SILENCE_S. RECORDS
+ * are the keys of the stream and its counters, which are copied: from here on only this wire may
+ * use them. NULL: the stream is in clear, for a socket of this machine. Returns 0, or -ENOMEM (FD
+ * stays the caller's).
+ */
+int wire_init(struct wire *wire, int fd, const struct records *records);
+void wire_deinit(struct wire *wire); /* closes FD and erases the keys */
+/*
+ * Closes a stream's descriptor, which others may have, too. Whoever has it may have set SO_LINGER,
+ * and then close() of the last one would wait for what its peer does not take.
+ */
+void wire_close(int fd);
+/* Returns the keys and counters for another wire that goes on with this one's stream; NULL: it is
+ * in clear. */
+static inline const struct records *wire_records(const struct wire *wire)
+{
+	return wire->secure ? &wire->records : NULL;
+}
 static inline bool wire_idle(const struct wire *wire)
 {
 	return wire->out.length == 0;
@@ -61,20 +86,26 @@ static inline bool wire_idle(const struct wire *wire)
 /*
  * Sends a frame of two pieces, and queues what the socket does not take. Returns 0; negative
  * errno: the peer is gone (-EPIPE or -ECONNRESET, for instance); -ENOBUFS: the peer makes us
- * send but does not read.
+ * send but does not read; -EMSGSIZE: with keys, a frame is at most as long as a data frame.
  */
 int wire_send(struct wire *wire, uint8_t type, const void *head, size_t head_length,
 	      const void *data, size_t length);
 /* Sends what is queued. Returns 0 or negative errno. */
 int wire_flush(struct wire *wire);
-/* Receives what has arrived. Returns 1: some bytes; 0: nothing now; -EPIPE: closed; negative
- * errno. */
+/* Receives what has arrived. Returns 1: some bytes; 0: nothing now; -EPIPE: closed; -EBADMSG: the
+ * peer does not know the keys, or somebody changed the stream; negative errno. */
 int wire_fill(struct wire *wire);
 /*
  * Gets the next whole frame; PAYLOAD is valid until the next wire_fill. Returns 0, or
  * FRAME_E_MORE, FRAME_E_GARBAGE or FRAME_E_VERSION.
  */
 int wire_next(struct wire *wire, uint8_t *type, const uint8_t **payload, uint32_t *length);
+/* Drops what has arrived. */
+static inline void wire_discard(struct wire *wire)
+{
+	wire->in_head += wire->in_length;
+	wire->in_length = 0;
+}
 
 /* Sets another limit for a silent peer than WIRE_SILENCE_S. */
 void wire_patience(struct wire *wire, unsigned silence_s);
