@@ -10,7 +10,7 @@
 	X(bulletins_sent)                                                                          \
 	X(bulletins_received)                                                                      \
 	X(vectors_accepted)                                                                        \
-	X(bulletins_refused_garbage) /* no credential, or not a bulletin */                        \
+	X(bulletins_refused_garbage) /* not a bulletin */                                          \
 	X(bulletins_refused_forged)  /* not made by root of this cluster */                        \
 	X(bulletins_refused_skew)    /* expired, or from the future */                             \
 	X(bulletins_refused_version) /* another version of iocom */                                \
@@ -22,6 +22,11 @@
 	X(seal_questions_refused)    /* too many questions to munged without an answer */          \
 	X(credentials_refused_form)  /* no credential by its form: munged was not asked */         \
 	X(nodes_dropped)	     /* silent for 3 periods */                                    \
+	X(bulletins_refused_key)     /* of an epoch whose key is not here yet */                   \
+	X(sessions_begun)	     /* two agents have proven themselves to each other */         \
+	X(sessions_failed)	     /* greetings of this node that led to no session */           \
+	X(sessions_replaced)	     /* sessions that made room for others */                      \
+	X(sessions_unknown)	     /* messages of sessions that one side does not know */        \
 	X(controls_received)                                                                       \
 	X(controls_refused)    /* forged, replayed, garbage, for another node */                   \
 	X(controls_unanswered) /* we asked and got no answer in time */                            \
@@ -29,7 +34,12 @@
 	X(connections_cut)     /* a message's seal failed, or it was silent and made room */       \
 	X(addresses_refused)   /* connections of addresses whose messages' seals failed */         \
 	X(control_peers_full)  /* all connections to other agents were busy */                     \
-	X(peers_refused)       /* TLS on one side only, or a certificate refused */                \
+	X(network_refused)     /* messages between the parts of the agent: a queue was full */     \
+	X(hosts_unresolved)    /* look-ups of other nodes that found nothing, or had no place */   \
+	X(keys_refused)	    /* the network part asked for too many keys of bulletins at a time */  \
+	X(network_restarts) /* the network part ended, hung or sent nonsense, and was begun anew   \
+			     */                                                                    \
+	X(peers_refused)    /* a silent peer's agent says that it does not understand us */        \
 	X(admissions_granted)                                                                      \
 	X(admissions_refused)                                                                      \
 	X(names_failures)	    /* the name service did not answer */                          \
@@ -56,13 +66,13 @@
 	X(leases_refused)      /* renewals of jobs that home has given up */                       \
 	X(jobs_late)	       /* their shim lives but did not answer at once */                   \
 	X(clients_refused)     /* too many local connections */                                    \
-	X(tunnels_refused)     /* too many relays for outgoing TLS streams */                      \
 	X(signals_refused)     /* too many wait for shims that do not answer */                    \
 	X(descriptors_refused) /* too few descriptors left for a connection of others than root */ \
 	X(accepts_paused)      /* no descriptor left: connections waited for 100 ms */             \
 	X(requests_delayed)    /* a user, or strangers, took half of the loop and had to wait */   \
 	X(requests_refused_rate)  /* a user exceeded user_requests_per_s */                        \
 	X(replays_refused)	  /* too many clients read output of ended jobs */                 \
+	X(tickets_refused)	  /* too many clients of other nodes are about to attach */        \
 	X(recorders_refused)	  /* too many `iocom record` */                                    \
 	X(clients_dropped)	  /* idle, slow or speaking garbage */                             \
 	X(top_lines_delayed)	  /* a watcher read too slowly: its interval grew */               \

@@ -26,6 +26,7 @@
 #define LOOP_SHARE_DEBT_NS   1000000000 /* more is forgiven: so it is paid after two seconds */
 #define LOOP_SHARE_RESUME_NS 5000000	/* a client that waited goes on with this much left */
 #define LOOP_SHARE_NOBODY    ((uid_t)-1)
+#define LOOP_SHARE_NETWORK   ((uid_t)-3) /* the network part, beside what it brings of strangers */
 #define LOOP_SHARE_STRANGERS ((uid_t)-2) /* all who send from the network, until they are known */
 
 struct loop_share_user {

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The load matrix; see matrix.h. */
+#include "agent/base/matrix.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void matrix_init(struct matrix *m, const char *self)
+{
+	*m = (struct matrix){0};
+	strncpy(m->self, self, sizeof(m->self) - 1);
+}
+
+void matrix_fini(struct matrix *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		free(m->entries[i]);
+	free(m->entries);
+	*m = (struct matrix){0};
+}
+
+void matrix_watch(struct matrix *m, matrix_changed *changed, void *arg)
+{
+	m->changed = changed;
+	m->arg = arg;
+}
+
+/* Called for an ENTRY that has a newer vector or was dropped. */
+static void matrix_tell(struct matrix *m, struct matrix_entry *entry)
+{
+	m->generation++;
+	if (m->changed)
+		m->changed(m->arg, entry);
+}
+
+/* Returns where NAME is or would be; FOUND says whether it is there. */
+static size_t locate(const struct matrix *m, const char *name, bool *found)
+{
+	size_t low = 0, high = m->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = strcmp(m->entries[mid]->vector.name, name);
+
+		if (order == 0) {
+			*found = true;
+			return mid;
+		}
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*found = false;
+	return low;
+}
+
+static uint64_t silence_ns(const struct iocom_vector *v)
+{
+	return (uint64_t)v->period_ms * 1000000ull * MATRIX_SILENT_PERIODS;
+}
+
+/* How long ENTRY may be silent. */
+static uint64_t matrix_patience_ns(const struct matrix_entry *e)
+{
+	uint64_t ns = silence_ns(&e->vector);
+
+	return e->doubted && ns > MATRIX_DOUBT_NS ? MATRIX_DOUBT_NS : ns;
+}
+
+static bool newer(const struct matrix_entry *e, const struct iocom_vector *v)
+{
+	if (e->doubted)
+		return true;
+	if (v->boot_id == e->vector.boot_id)
+		return v->sequence > e->vector.sequence;
+	return !e->alive || v->time_ns > e->vector.time_ns;
+}
+
+static int matrix_reserve(struct matrix *m)
+{
+	size_t room = m->room ? 2 * m->room : 16;
+	struct matrix_entry **grown;
+
+	if (m->count < m->room)
+		return 0;
+	grown = realloc(m->entries, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	m->entries = grown;
+	m->room = room;
+	return 0;
+}
+
+static int matrix_insert(struct matrix *m, size_t at)
+{
+	struct matrix_entry *e;
+
+	if (m->count == MATRIX_NODES_MAX)
+		return MATRIX_E_FULL;
+	e = calloc(1, sizeof(*e));
+	if (!e || matrix_reserve(m)) {
+		free(e);
+		return -ENOMEM;
+	}
+	memmove(&m->entries[at + 1], &m->entries[at], (m->count - at) * sizeof(*m->entries));
+	m->entries[at] = e;
+	m->count++;
+	return 0;
+}
+
+int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, uint64_t now_ns)
+{
+	struct matrix_entry *e;
+	bool found;
+	size_t at;
+	int rc;
+
+	if (!strcmp(v->name, m->self))
+		return MATRIX_E_OWN;
+	if (age_ns > silence_ns(v))
+		return MATRIX_E_SILENT;
+	at = locate(m, v->name, &found);
+	if (found && !newer(m->entries[at], v))
+		return MATRIX_E_OLD;
+	if (!found) {
+		rc = matrix_insert(m, at);
+		if (rc)
+			return rc;
+	}
+	e = m->entries[at];
+	e->vector = *v;
+	e->heard_ns = now_ns > age_ns ? now_ns - age_ns : 0;
+	e->alive = true;
+	e->doubted = false;
+	e->count++;
+	matrix_tell(m, e);
+	return 0;
+}
+
+void matrix_doubt(struct matrix *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		m->entries[i]->doubted = true;
+}
+
+size_t matrix_expire(struct matrix *m, uint64_t now_ns)
+{
+	size_t dropped = 0, kept = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		struct matrix_entry *e = m->entries[i];
+		uint64_t age = matrix_age_ns(e, now_ns);
+
+		if (e->alive && age > matrix_patience_ns(e)) {
+			e->alive = false;
+			matrix_tell(m, e);
+			dropped++;
+		}
+		if (!e->alive && (e->doubted || age > MATRIX_FORGET_NS)) {
+			free(e);
+			continue;
+		}
+		m->entries[kept++] = e;
+	}
+	m->count = kept;
+	return dropped;
+}
+
+const struct matrix_entry *matrix_find(const struct matrix *m, const char *name)
+{
+	bool found;
+	size_t at = locate(m, name, &found);
+
+	return found ? m->entries[at] : NULL;
+}
+
+static int by_freshness(const void *a, const void *b)
+{
+	const struct matrix_entry *x = *(const struct matrix_entry *const *)a;
+	const struct matrix_entry *y = *(const struct matrix_entry *const *)b;
+
+	if (x->heard_ns != y->heard_ns)
+		return x->heard_ns > y->heard_ns ? -1 : 1;
+	return strcmp(x->vector.name, y->vector.name);
+}
+
+size_t matrix_freshest(const struct matrix *m, const struct matrix_entry **out, size_t max)
+{
+	const struct matrix_entry **all = malloc((m->count + 1) * sizeof(const void *));
+	size_t n = 0;
+
+	if (!all)
+		return 0;
+	for (size_t i = 0; i < m->count; i++)
+		if (m->entries[i]->alive)
+			all[n++] = m->entries[i];
+	qsort(all, n, sizeof(*all), by_freshness);
+	if (n > max)
+		n = max;
+	memcpy(out, all, n * sizeof(*all));
+	free(all);
+	return n;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The load matrix (a.matrix, MODEL 4.4): the newest vector of every other node
+ * this one has heard of, and when.  Ages are counted from the local receipt
+ * (plus the age a relaying node tells), never from remote clocks.
+ *
+ *   unknown --put--> alive --silent for 3 of its own periods--> dropped
+ *   dropped --newer vector--> alive;  dropped --an hour--> forgotten
+ *
+ * Each entry has its own memory, 0.4 KB, and one pointer in the order of the names: a node
+ * that joins moves pointers only, and a watcher may hold the entry while it is alive.
+ *
+ * A dropped node is remembered so that an old vector, relayed late, cannot
+ * bring it back.  Within one boot id the higher sequence wins; another boot id
+ * wins when its vector's time (the same node's clock) is newer, or when the
+ * node had been dropped.
+ */
+#ifndef IOCOM_MATRIX_H
+#define IOCOM_MATRIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "iocom/vector.h"
+
+#define MATRIX_NODES_MAX      16384
+#define MATRIX_SILENT_PERIODS 3
+#define MATRIX_FORGET_NS      (3600ull * 1000000000ull)
+#define MATRIX_DOUBT_NS	      (30ull * 1000000000ull)
+
+struct matrix_entry {
+	struct iocom_vector vector;
+	uint64_t heard_ns;   /* CLOCK_BOOTTIME at which its newest vector was heard */
+	uint64_t count;	     /* vectors accepted */
+	uint32_t view_index; /* for the watcher: the node's index in its view; 0: none */
+	bool alive;
+	bool doubted; /* who told of it is not believed any more */
+};
+
+/*
+ * Called for each entry that has a newer vector and for each that is dropped (no longer alive). It
+ * may set view_index and nothing else, and must not change the matrix.
+ */
+typedef void matrix_changed(void *arg, struct matrix_entry *entry);
+
+struct matrix {
+	char self[IOCOM_NAME_MAX];
+	struct matrix_entry **entries; /* sorted by name; an entry stays where it is */
+	size_t count, room;
+	uint64_t generation; /* grows when a node joins, leaves or sends something new */
+	matrix_changed *changed;
+	void *arg;
+};
+
+/* Positive conditions of matrix_put. */
+#define MATRIX_E_OWN	1 /* it is about this node */
+#define MATRIX_E_OLD	2 /* not newer than what is known */
+#define MATRIX_E_FULL	3 /* no room for another node */
+#define MATRIX_E_SILENT 4 /* older than a node may be silent */
+
+void matrix_init(struct matrix *m, const char *self);
+void matrix_fini(struct matrix *m);
+/* Calls CHANGED for every later change; NULL: for none. */
+void matrix_watch(struct matrix *m, matrix_changed *changed, void *arg);
+/* AGE_NS: how old the vector was when it was sent to us.  Returns 0, MATRIX_E_*, -ENOMEM. */
+int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, uint64_t now_ns);
+/*
+ * Who told of the nodes may have lied: each node's next vector counts, whatever its number is, and
+ * those that none comes of are dropped after MATRIX_DOUBT_NS, however long they said their period
+ * was, and forgotten: thousands that never were must leave room for others.
+ */
+void matrix_doubt(struct matrix *m);
+/* Drops silent nodes and forgets those dropped long ago. Returns how many were dropped now. */
+size_t matrix_expire(struct matrix *m, uint64_t now_ns);
+/*
+ * Returns NULL if NAME was never heard of or is forgotten. The entry is valid until an expire
+ * forgets it.
+ */
+const struct matrix_entry *matrix_find(const struct matrix *m, const char *name);
+/* Fills OUT with up to MAX alive entries, those heard last first. Returns how many. */
+size_t matrix_freshest(const struct matrix *m, const struct matrix_entry **out, size_t max);
+
+/* The entries by name, AT from 0 to count - 1. */
+static inline const struct matrix_entry *matrix_at(const struct matrix *m, size_t at)
+{
+	return m->entries[at];
+}
+
+static inline uint64_t matrix_age_ns(const struct matrix_entry *e, uint64_t now_ns)
+{
+	return now_ns > e->heard_ns ? now_ns - e->heard_ns : 0;
+}
+
+#endif

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See net_bulletin.h.  Threads and the order of shutdown are as in net_control.c. */
+#include "agent/net/net_bulletin.h"
+
+#include <errno.h>
+#include <nng/nng.h>
+#include <nng/protocol/pubsub0/pub.h>
+#include <nng/protocol/pubsub0/sub.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/base/tcp_url.h"
+#include "agent/base/seal_refusal.h"
+#include "agent/net/connection_limit.h"
+#include "agent/net/names.h"
+#include "agent/net/net_error.h"
+#include "user/clock.h"
+#include "user/pack.h"
+#include "balancer/view/vector_codec.h"
+
+#define RECEIVE_BUFFER	 8192
+#define RECONNECT_MS	 100
+#define RECONNECT_MAX_MS 2000
+
+#define ASK_KEY_NS	 CLOCK_NS_PER_S	       /* between questions to one publisher */
+#define LOOK_UP_NS	 (15 * CLOCK_NS_PER_S) /* between questions for a silent one's address */
+
+/* A node whose bulletins we subscribe to. */
+struct publisher {
+	struct net_bulletin *bulletin;
+	struct gate_place at;
+	nng_dialer dialer;
+	char numeric[IOCOM_ADDRESS_MAX]; /* where it is dialled; "": nowhere yet */
+	uint64_t looked_ns;		 /* when its name was looked up */
+	uint64_t heard_ns;		 /* when a bulletin of it came */
+	char node[IOCOM_NAME_MAX];	 /* who has given the key */
+	struct bulletin_key key;
+	bool told;  /* that its host is not found */
+	bool asked; /* for a key, without an answer yet */
+	uint64_t asked_ns;
+};
+
+struct net_bulletin {
+	struct net_bulletin_config config;
+	nng_socket pub, sub;
+	bool pub_open, sub_open;
+	struct connection_limit *guests; /* of pub */
+	struct connection_limit *hosts;	 /* of sub: the publishers that we dialed */
+	nng_aio *aio;
+	struct loop_post post;
+	struct bulletin_key own;
+	struct publisher publishers[BULLETIN_DIALED_MAX];
+	size_t npublishers;
+};
+
+static void bulletin_pack_vector(msgpack_packer *pk, uint64_t age_ms, const struct iocom_vector *v)
+{
+	msgpack_pack_array(pk, 2);
+	msgpack_pack_uint64(pk, age_ms);
+	vector_pack(pk, v);
+}
+
+void bulletin_pack(msgpack_sbuffer *out, const struct iocom_vector *own, const struct matrix *m,
+		   uint64_t now_ns, uint64_t at_ms)
+{
+	const struct matrix_entry *others[BULLETIN_VECTORS_MAX - 1];
+	size_t n = matrix_freshest(m, others, BULLETIN_VECTORS_MAX - 1);
+	msgpack_packer pk;
+
+	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 4);
+	pack_u64(&pk, "v", BULLETIN_VERSION);
+	pack_str(&pk, "from", own->name);
+	pack_u64(&pk, "at", at_ms);
+	pack_key(&pk, "vectors");
+	msgpack_pack_array(&pk, n + 1);
+	bulletin_pack_vector(&pk, 0, own);
+	for (size_t i = 0; i < n; i++)
+		bulletin_pack_vector(&pk, matrix_age_ns(others[i], now_ns) / 1000000,
+				     &others[i]->vector);
+}
+
+static int unpack_vectors(const msgpack_object *list, const char *from, uint64_t *bad,
+			  bulletin_each each, void *arg)
+{
+	if (!list || list->type != MSGPACK_OBJECT_ARRAY ||
+	    list->via.array.size > BULLETIN_VECTORS_MAX)
+		return BULLETIN_E_GARBAGE;
+	for (uint32_t i = 0; i < list->via.array.size; i++) {
+		const msgpack_object *o = &list->via.array.ptr[i];
+		const msgpack_object *pair = o->via.array.ptr;
+		struct iocom_vector v;
+
+		if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != 2 ||
+		    pair[0].type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
+		    pair[0].via.u64 > UINT32_MAX || vector_unpack(&pair[1], &v)) {
+			++*bad;
+			continue;
+		}
+		each(arg, &v, pair[0].via.u64 * 1000000ull, !strcmp(v.name, from));
+	}
+	return 0;
+}
+
+int bulletin_unpack(const void *data, size_t length, struct bulletin_sender *sender, uint64_t *bad,
+		    bulletin_each each, void *arg)
+{
+	msgpack_unpacked map;
+	uint64_t version = 0;
+	int rc;
+
+	*sender = (struct bulletin_sender){0};
+	if (unpack_map_of(&map, data, length, BULLETIN_VALUES_MAX))
+		return BULLETIN_E_GARBAGE;
+	if (unpack_u64(&map.data, "v", &version) ||
+	    unpack_str(&map.data, "from", sender->from, sizeof(sender->from)))
+		rc = BULLETIN_E_GARBAGE;
+	else if (version < BULLETIN_VERSION)
+		rc = BULLETIN_E_VERSION;
+	else if (unpack_u64(&map.data, "at", &sender->at_ms) || sender->at_ms > INT64_MAX)
+		rc = BULLETIN_E_GARBAGE;
+	else
+		rc = each ? unpack_vectors(unpack_get(&map.data, "vectors"), sender->from, bad,
+					   each, arg)
+			  : 0;
+	msgpack_unpacked_destroy(&map);
+	return rc;
+}
+
+static void bulletin_refuse_version(struct net_bulletin *b, const char *from)
+{
+	b->config.base->counters->bulletins_refused_version++;
+	log_provoked(b->config.base->log, LOG_L_WARNING,
+		     "refused a bulletin of %s%s: it runs another version of iocom; install the "
+		     "same version on all nodes",
+		     *from ? "node " : "a node", from);
+}
+
+/* --- judging ---------------------------------------------------------------------- */
+
+/* Counts and logs a refused bulletin; RC is bulletin_open's. */
+static int bulletin_refuse(struct net_bulletin *b, int rc, const char *from)
+{
+	struct counters *c = b->config.base->counters;
+	bool garbage = rc == BULLETIN_E_GARBAGE;
+
+	if (garbage)
+		c->bulletins_refused_garbage++;
+	else
+		c->bulletins_refused_forged++;
+	log_provoked(b->config.base->log, LOG_L_WARNING, "refused a bulletin%s%s: %s",
+		     *from ? " in the name of node " : "", from,
+		     garbage	       ? "it is not a message of iocom"
+		     : rc == -EALREADY ? "it was here before (a replay)"
+				       : "it was not made by that node");
+	return garbage ? SEAL_E_GARBAGE : rc == -EALREADY ? SEAL_E_REPLAYED : SEAL_E_FORGED;
+}
+
+/* Returns true if the sender's clock and ours are near enough. */
+static bool bulletin_is_timely(struct net_bulletin *b, const struct bulletin_sender *sender)
+{
+	int64_t now_ms = (int64_t)(loop_real_ns(b->config.base->loop) / CLOCK_NS_PER_MS);
+	int64_t ahead_s = ((int64_t)sender->at_ms - now_ms) / 1000;
+
+	if (ahead_s <= SEAL_TTL_S && ahead_s >= -SEAL_TTL_S)
+		return true;
+	b->config.base->counters->bulletins_refused_skew++;
+	log_provoked(b->config.base->log, LOG_L_WARNING,
+		     "refused a bulletin of node %s: made %lld s %s this machine's time (at most "
+		     "%d s are accepted): it was delayed, or the clocks differ; synchronise them",
+		     sender->from, (long long)(ahead_s > 0 ? ahead_s : -ahead_s),
+		     ahead_s > 0 ? "after" : "before", SEAL_TTL_S);
+	b->config.skewed(b->config.arg, sender->from, ahead_s);
+	return false;
+}
+
+/* Takes what publisher P has sealed; what is wrong in it is no fault of the connection. */
+static void bulletin_take(struct net_bulletin *b, const struct publisher *p, const void *data,
+			  size_t n)
+{
+	struct counters *c = b->config.base->counters;
+	struct bulletin_sender sender;
+	uint64_t bad = 0;
+	int rc = bulletin_unpack(data, n, &sender, &bad, NULL, NULL);
+
+	if (rc == BULLETIN_E_VERSION) {
+		bulletin_refuse_version(b, sender.from);
+	} else if (rc || strcmp(sender.from, p->node) != 0) {
+		bulletin_refuse(b, rc ? rc : -EBADMSG, p->node);
+	} else if (bulletin_is_timely(b, &sender)) {
+		rc = bulletin_unpack(data, n, &sender, &bad, b->config.each, b->config.arg);
+		c->vectors_refused_garbage += bad;
+		if (rc)
+			bulletin_refuse(b, rc, p->node);
+	}
+}
+
+/* --- keys ------------------------------------------------------------------------- */
+
+static struct publisher *publisher_at(struct net_bulletin *b, const struct gate_place *at)
+{
+	for (size_t i = 0; i < b->npublishers; i++)
+		if (b->publishers[i].at.port == at->port &&
+		    !strcmp(b->publishers[i].at.address, at->address))
+			return &b->publishers[i];
+	return NULL;
+}
+
+static struct publisher *publisher_of(struct net_bulletin *b, nng_pipe pipe)
+{
+	int id = nng_dialer_id(nng_pipe_dialer(pipe));
+
+	for (size_t i = 0; i < b->npublishers; i++)
+		if (nng_dialer_id(b->publishers[i].dialer) == id)
+			return &b->publishers[i];
+	return NULL;
+}
+
+static void publisher_ask(struct net_bulletin *b, struct publisher *p)
+{
+	uint64_t now = loop_boot_ns(b->config.base->loop);
+
+	if (p->asked || (p->asked_ns && now - p->asked_ns < ASK_KEY_NS))
+		return;
+	p->asked = true;
+	p->asked_ns = now;
+	b->config.ask_key(b->config.arg, &p->at);
+}
+
+void net_bulletin_epoch(struct net_bulletin *b, const struct bulletin_key *key)
+{
+	b->own = *key;
+}
+
+void net_bulletin_key(struct net_bulletin *b, const struct gate_publisher *publisher)
+{
+	struct publisher *p = publisher_at(b, &publisher->at);
+
+	if (!p)
+		return;
+	p->asked = false;
+	/* An answer that was overtaken must not make us take a bulletin a second time. */
+	if (!publisher->given || p->key.epoch == publisher->key.epoch)
+		return;
+	snprintf(p->node, sizeof(p->node), "%s", publisher->node);
+	p->key = publisher->key;
+}
+
+/*
+ * Opens the bulletin MSG of publisher P; NULL: unknown.  Returns 0; enum seal_refusal: a fault of
+ * who sent it.  What cannot be judged costs little, as what is here twice does: a bulletin of
+ * another version, or of an epoch whose key is not here yet.  Nobody may send many.
+ */
+static int bulletin_hear(struct net_bulletin *b, struct publisher *p, nng_msg *msg)
+{
+	size_t length = nng_msg_len(msg), n;
+	void *body = nng_msg_body(msg);
+	struct bulletin_head head;
+	const void *plain;
+	int rc = bulletin_head_read(&head, body, length);
+
+	if (rc == -EPROTO) {
+		bulletin_refuse_version(b, "");
+		return SEAL_E_REPLAYED;
+	}
+	if (rc || !p)
+		return bulletin_refuse(b, BULLETIN_E_GARBAGE, "");
+	if (head.epoch != p->key.epoch || strcmp(head.from, p->node) != 0) {
+		b->config.base->counters->bulletins_refused_key++;
+		publisher_ask(b, p);
+		return SEAL_E_REPLAYED;
+	}
+	rc = bulletin_open(&p->key, &head, body, length, &plain, &n);
+	if (rc)
+		return bulletin_refuse(b, rc, head.from);
+	p->heard_ns = loop_boot_ns(b->config.base->loop);
+	bulletin_take(b, p, plain, n);
+	return 0;
+}
+
+/* What a connection sent that was cut since is not looked at. */
+static void bulletin_came(struct net_bulletin *b, nng_msg *msg)
+{
+	nng_pipe from = nng_msg_get_pipe(msg);
+
+	b->config.base->counters->bulletins_received++;
+	if (connection_limit_is_cut(b->hosts, from)) {
+		b->config.base->counters->bulletins_refused_garbage++;
+		return;
+	}
+	connection_limit_judge(b->hosts, from, bulletin_hear(b, publisher_of(b, from), msg));
+}
+
+static void called(void *arg)
+{
+	struct net_bulletin *b = arg;
+
+	loop_post(b->config.base->loop, &b->post);
+}
+
+static void bulletin_run(void *arg)
+{
+	struct net_bulletin *b = arg;
+	int e = nng_aio_result(b->aio);
+
+	if (!e) {
+		nng_msg *msg = nng_aio_get_msg(b->aio);
+
+		nng_aio_set_msg(b->aio, NULL);
+		bulletin_came(b, msg);
+		nng_msg_free(msg);
+	}
+	if (e != NNG_ECLOSED && e != NNG_ECANCELED)
+		nng_recv_aio(b->sub, b->aio);
+}
+
+static int open_sockets(struct net_bulletin *b, const char *url)
+{
+	const struct connection_limit_bounds to_us = {.max = CONNECTION_LIMIT_MAX,
+						      .max_of_one = CONNECTION_LIMIT_OF_ONE};
+	/* One that was lost may still be known when it is dialed again. */
+	const struct connection_limit_bounds dialed = {.max = 2 * BULLETIN_DIALED_MAX,
+						       .max_of_one = 2 * BULLETIN_DIALED_MAX};
+	int e = nng_pub0_open(&b->pub);
+
+	if (e)
+		return e;
+	b->pub_open = true;
+	e = nng_sub0_open(&b->sub);
+	if (e)
+		return e;
+	b->sub_open = true;
+	nng_socket_set_size(b->sub, NNG_OPT_RECVMAXSZ, BULLETIN_BYTES_MAX);
+	nng_socket_set_size(b->pub, NNG_OPT_RECVMAXSZ, 1024); /* subscribers send nothing */
+	nng_socket_set_int(b->sub, NNG_OPT_RECVBUF, RECEIVE_BUFFER);
+	nng_socket_set_ms(b->sub, NNG_OPT_RECONNMINT, RECONNECT_MS);
+	nng_socket_set_ms(b->sub, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
+	e = nng_socket_set(b->sub, NNG_OPT_SUB_SUBSCRIBE, "", 0);
+	if (!e)
+		e = connection_limit_new(&b->guests, b->pub, &to_us);
+	if (!e)
+		e = connection_limit_new(&b->hosts, b->sub, &dialed);
+	if (!e)
+		e = nng_listen(b->pub, url, NULL, 0);
+	if (!e)
+		e = nng_aio_alloc(&b->aio, called, b);
+	return e;
+}
+
+int net_bulletin_new(struct net_bulletin **out, const struct net_bulletin_config *config,
+		     struct iocom_err *err)
+{
+	struct net_bulletin *b = calloc(1, sizeof(*b));
+	char url[128];
+	int e;
+
+	*out = NULL;
+	if (!b)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	b->config = *config;
+	b->post = (struct loop_post){.run = bulletin_run, .arg = b};
+	tcp_url(url, sizeof(url), config->listen, config->port);
+	e = open_sockets(b, url);
+	if (e) {
+		net_bulletin_free(b);
+		return net_error(e, "publish bulletins at", url, 0, err);
+	}
+	nng_recv_aio(b->sub, b->aio);
+	*out = b;
+	return 0;
+}
+
+void net_bulletin_count(struct net_bulletin *b, struct gate_counts *counts)
+{
+	if (!b)
+		return;
+	connection_limit_count_into(b->guests, b->config.base->counters);
+	connection_limit_count_into(b->hosts, b->config.base->counters);
+	counts->bulletin_guests = (uint32_t)connection_limit_count(b->guests);
+	counts->bulletin_payers = (uint32_t)connection_limit_payers(b->hosts);
+	counts->dialed = (uint32_t)b->npublishers;
+}
+
+void net_bulletin_free(struct net_bulletin *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; i < b->npublishers; i++)
+		names_forget(b->config.names, &b->publishers[i]);
+	if (b->sub_open)
+		nng_close(b->sub);
+	if (b->aio) {
+		nng_aio_stop(b->aio);
+		if (b->post.queued && nng_aio_result(b->aio) == 0 && nng_aio_get_msg(b->aio))
+			nng_msg_free(nng_aio_get_msg(b->aio));
+		loop_unpost(b->config.base->loop, &b->post);
+		nng_aio_free(b->aio);
+	}
+	if (b->pub_open)
+		nng_close(b->pub);
+	connection_limit_free(b->guests);
+	connection_limit_free(b->hosts);
+	explicit_bzero(b, sizeof(*b));
+	free(b);
+}
+
+/* --- dialling --------------------------------------------------------------------- */
+
+/* Says so once, until it is found. */
+static void publisher_not_found(struct publisher *p, const char *why)
+{
+	const struct base *base = p->bulletin->config.base;
+
+	base->counters->hosts_unresolved++;
+	if (!p->numeric[0] && !p->told)
+		log_write(base->log, LOG_L_WARNING, "cannot find the node at %s port %u: %s",
+			  p->at.address, p->at.port, why);
+	p->told = true;
+}
+
+/* Where the publisher is: dials it there, if it is not being dialled there already. */
+static void publisher_found(void *arg, const struct names_answer *answer)
+{
+	struct publisher *p = arg;
+	struct net_bulletin *b = p->bulletin;
+	char url[128];
+	int e;
+
+	if (!answer->n)
+		publisher_not_found(p, answer->why);
+	if (!answer->n || !strcmp(p->numeric, answer->addresses[0]))
+		return;
+	if (p->numeric[0])
+		nng_dialer_close(p->dialer);
+	tcp_url(url, sizeof(url), answer->addresses[0], p->at.port);
+	e = nng_dial(b->sub, url, &p->dialer, NNG_FLAG_NONBLOCK);
+	if (e)
+		log_write(b->config.base->log, LOG_L_WARNING, "cannot subscribe to %s: %s", url,
+			  nng_strerror(e));
+	else
+		strcpy(p->numeric, answer->addresses[0]);
+}
+
+static void publisher_look_up(struct publisher *p)
+{
+	struct net_bulletin *b = p->bulletin;
+
+	p->looked_ns = loop_boot_ns(b->config.base->loop);
+	if (names_ask(b->config.names, p->at.address, publisher_found, p))
+		b->config.base->counters->hosts_unresolved++;
+}
+
+void net_bulletin_dial(struct net_bulletin *b, const struct gate_place *at)
+{
+	struct publisher *p;
+
+	if (publisher_at(b, at))
+		return;
+	if (b->npublishers == BULLETIN_DIALED_MAX) /* we know the others from relayed vectors */
+		return;
+	p = &b->publishers[b->npublishers++];
+	*p = (struct publisher){.bulletin = b, .at = *at};
+	publisher_look_up(p);
+	publisher_ask(b, p);
+}
+
+/* A node that is silent may have another address now: names are looked up again from time to time.
+ */
+static void bulletin_look_up(struct net_bulletin *b, uint64_t now)
+{
+	for (size_t i = 0; i < b->npublishers; i++) {
+		struct publisher *p = &b->publishers[i];
+
+		if (now - p->looked_ns >= LOOK_UP_NS && now - p->heard_ns >= LOOK_UP_NS)
+			publisher_look_up(p);
+	}
+}
+
+static void bulletin_send(struct net_bulletin *b, const msgpack_sbuffer *sealed)
+{
+	nng_msg *msg = NULL;
+
+	if (nng_msg_alloc(&msg, 0) || nng_msg_append(msg, sealed->data, sealed->size) ||
+	    nng_sendmsg(b->pub, msg, NNG_FLAG_NONBLOCK)) {
+		if (msg)
+			nng_msg_free(msg);
+		log_write(b->config.base->log, LOG_L_WARNING, "cannot publish a bulletin");
+	} else {
+		b->config.base->counters->bulletins_sent++;
+	}
+}
+
+void net_bulletin_publish(struct net_bulletin *b, const struct iocom_vector *own,
+			  const struct matrix *m)
+{
+	uint64_t now = loop_boot_ns(b->config.base->loop);
+	uint64_t at_ms = own->time_ns / CLOCK_NS_PER_MS; /* it is published when it is measured */
+	msgpack_sbuffer plain, sealed;
+
+	bulletin_look_up(b, now);
+	msgpack_sbuffer_init(&plain);
+	msgpack_sbuffer_init(&sealed);
+	bulletin_pack(&plain, own, m, now, at_ms);
+	if (bulletin_seal(&b->own, own->name, &plain, &sealed))
+		log_write(b->config.base->log, LOG_L_WARNING, "no memory for a bulletin");
+	else
+		bulletin_send(b, &sealed);
+	msgpack_sbuffer_destroy(&plain);
+	msgpack_sbuffer_destroy(&sealed);
+}
