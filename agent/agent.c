@@ -4,8 +4,8 @@
  * agent_parts.c its parts; what each part does is in its own folder.
  *
  * Order of the start: checks that fail cheaply come first (root, run directory, databases, munged,
- * ports), then the monitor, then what others can see.  Signals are blocked before nng starts its
- * threads, so that they all inherit the mask.
+ * ports), then the monitor, then what others can see.  Signals are blocked before threads start, so
+ * that they all inherit the mask.
  */
 #include "agent/agent.h"
 
@@ -76,9 +76,8 @@ static int begin(struct agent *a, struct iocom_err *err)
 static void say_where(struct agent *a)
 {
 	if (a->peers.seal)
-		log_write(&a->log, LOG_L_INFO, "node %s, listening at %s ports %u to %u%s",
-			  a->set->name, a->set->listen, a->set->port, a->set->port + 2,
-			  a->peers.tls ? ", with TLS" : "");
+		log_write(&a->log, LOG_L_INFO, "node %s, listening at %s ports %u to %u",
+			  a->set->name, a->set->listen, a->set->port, a->set->port + 2);
 	else
 		log_write(&a->log, LOG_L_INFO, "node %s, this machine only", a->set->name);
 }
@@ -90,6 +89,15 @@ static void say_keys(struct agent *a)
 
 	if (rc)
 		log_write(&a->log, rc < 0 ? LOG_L_ERROR : LOG_L_WARNING, "%s", err.text);
+}
+
+/* An older version's configuration still loads. */
+static void say_retired(struct agent *a)
+{
+	struct iocom_err sentence;
+
+	if (settings_retired(a->set, &sentence))
+		log_write(&a->log, LOG_L_WARNING, "%s", sentence.text);
 }
 
 int agent_start(struct agent **out, struct settings *set, struct iocom_err *err)
@@ -113,6 +121,7 @@ int agent_start(struct agent **out, struct settings *set, struct iocom_err *err)
 	log_init(&a->log, "iocomd");
 	a->log.level = set->log_level;
 	a->lock_fd = a->state_lock_fd = a->uptime_fd = a->signals.fd = -1;
+	a->streams_fd = a->metrics_fd = -1;
 	rc = agent_make_ground(a, err);
 	if (!rc)
 		rc = agent_make_parts(a, err);
@@ -125,6 +134,7 @@ int agent_start(struct agent **out, struct settings *set, struct iocom_err *err)
 	say_where(a);
 	audit_line_write(&a->log);
 	say_keys(a);
+	say_retired(a);
 	*out = a;
 	return 0;
 }
@@ -150,6 +160,8 @@ void agent_stop(struct agent *a)
 	peers_stop(&a->peers); /* this ends decisions under way */
 	front_stop(&a->front);
 	metrics_free(a->metrics);
+	net_part_free(a->net);
+	net_spawn_fini(&a->net_spawn);
 	guest_free(a->guest);
 	home_free(a->home);
 	profile_close(a->profiles);
@@ -163,6 +175,8 @@ void agent_stop(struct agent *a)
 	pulse_fini(&a->pulse);
 	peers_free(&a->peers);
 	accounts_free(a->accounts);
+	close_if_open(a->streams_fd);
+	close_if_open(a->metrics_fd);
 	close_if_open(a->signals.fd);
 	loop_free(a->base.loop);
 	close_if_open(a->uptime_fd);

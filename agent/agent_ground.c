@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "agent/base/accounts.h"
-#include "agent/cluster/tunnel.h"
 #include "agent/jobs/journal.h"
 #include "agent/jobs/journal_thread.h"
 #include "balancer/settings/profile.h"
@@ -41,11 +40,12 @@ static int agent_sync_name(const char *path)
 	return rc == -EINVAL ? 0 : rc; /* a file system that knows no sync */
 }
 
-/* Makes PATH and its parents; they survive a power cut. */
+/* Makes PATH and its parents, with these modes whatever the umask is; they survive a power cut. */
 static int agent_make_directory(const char *path, mode_t mode, struct iocom_err *err)
 {
 	char part[SETTINGS_PATH_MAX + 16];
 	size_t n = strlen(path);
+	mode_t wanted;
 	int rc;
 
 	if (n >= sizeof(part))
@@ -55,7 +55,8 @@ static int agent_make_directory(const char *path, mode_t mode, struct iocom_err 
 			continue;
 		memcpy(part, path, i);
 		part[i] = 0;
-		rc = mkdir(part, i == n ? mode : 0755) ? -errno : agent_sync_name(part);
+		wanted = i == n ? mode : 0755;
+		rc = mkdir(part, wanted) || chmod(part, wanted) ? -errno : agent_sync_name(part);
 		if (rc && rc != -EEXIST)
 			return iocom_err_set(err, rc, "cannot make the directory %s: %s", part,
 					     strerror(-rc));
@@ -173,13 +174,12 @@ static void agent_signalled(void *arg, uint32_t events)
 {
 	struct agent *a = arg;
 	struct signalfd_siginfo info;
-	pid_t pid;
 
 	(void)events;
 	while (read(a->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-				tunnels_reaped(a->peers.tunnels, pid);
+			while (waitpid(-1, NULL, WNOHANG) > 0)
+				;
 			continue;
 		}
 		log_write(&a->log, LOG_L_INFO, "stopping (signal %u); running jobs go on",

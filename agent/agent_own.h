@@ -9,6 +9,7 @@
 #include "agent/base/watchdog.h"
 #include "agent/cluster/peers.h"
 #include "agent/front/front.h"
+#include "agent/gate/net_spawn.h"
 #include "agent/guest/user_limits.h"
 #include "agent/measure/host.h"
 #include "agent/measure/pulse.h"
@@ -32,6 +33,10 @@ struct agent {
 	struct journal_thread *journal_thread;
 	struct profile_store *profiles;
 
+	struct net_spawn net_spawn;
+	struct net_part *net;	    /* NULL: nothing comes from the network */
+	int streams_fd, metrics_fd; /* listeners; -1: none */
+
 	struct pulse pulse;
 	struct peers peers;
 	struct user_limits user_limits;
@@ -54,6 +59,11 @@ struct agent {
  * negative errno with the reason in ERR; agent_stop frees what was made.
  */
 int agent_make_ground(struct agent *a, struct iocom_err *err);
+/*
+ * agent_net.c: starts the network part, with what agents and streams need if NETWORKED, and with
+ * /metrics if the settings say so; else a->net stays NULL.  Returns the same.
+ */
+int agent_make_net(struct agent *a, bool networked, struct iocom_err *err);
 /* agent_parts.c: makes the parts and wires them to each other.  Returns the same. */
 int agent_make_parts(struct agent *a, struct iocom_err *err);
 

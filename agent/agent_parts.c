@@ -2,7 +2,7 @@
 /*
  * The parts of an agent are made, and wired to each other through their ports:
  *
- *   base <- pulse (measure/) <- peers (cluster/) <- guest, home <- front
+ *   base <- network part (gate/) <- pulse (measure/) <- peers (cluster/) <- guest, home <- front
  */
 #include "agent/agent_own.h"
 
@@ -189,6 +189,16 @@ static int agent_make_guest(struct agent *a, struct iocom_err *err)
 	return 0;
 }
 
+/* A question about a job that is placed somewhere is home's to forward; its node's to answer. */
+static int answer_attach(void *arg, const struct peer_request *request, uint64_t ticket,
+			 struct peer_answer *answer)
+{
+	const struct agent *a = arg;
+
+	return request->attach.hops ? guest_on_attach(a->guest, request, ticket, answer)
+				    : home_on_attach(a->home, request, ticket, answer);
+}
+
 static int agent_make_home(struct agent *a, struct iocom_err *err)
 {
 	const struct home_config config = {
@@ -197,12 +207,12 @@ static int agent_make_home(struct agent *a, struct iocom_err *err)
 		.profiles = a->profiles,
 		.matrix = &a->peers.matrix,
 		.skews = &a->peers.skews,
-		.tls = a->peers.tls != NULL,
 		.ports = {.arg = a,
 			  .own_vector = own_vector,
 			  .mute = is_mute,
 			  .ask = peers_ask,
-			  .ask_arg = &a->peers},
+			  .ask_arg = &a->peers,
+			  .answer = peers_answer},
 	};
 	int rc = home_new(&a->home, &config, err);
 
@@ -212,39 +222,47 @@ static int agent_make_home(struct agent *a, struct iocom_err *err)
 	peers_serve(&a->peers, PEER_DONE, home_on_done, a->home);
 	peers_serve(&a->peers, PEER_PROGRESS, home_on_progress, a->home);
 	peers_serve(&a->peers, PEER_RENEW, home_on_renew, a->home);
+	peers_serve(&a->peers, PEER_ATTACH, answer_attach, a);
 	return 0;
 }
 
-static int check_start(void *arg, const void *payload, uint32_t length, char **credential,
-		       struct iocom_err *err)
+static int find_key(void *arg, const struct stream_hello *hello, uint8_t key[SECRET_KEY])
 {
 	const struct agent *a = arg;
 
-	return guest_start_check(a->guest, payload, length, credential, err);
+	return guest_stream_key(a->guest, hello, key);
 }
 
-static int take_start(void *arg, int fd, const void *payload, uint32_t length,
-		      const struct credential *who, struct iocom_err *err)
+static int check_start(void *arg, const struct stream_hello *hello, const void *payload,
+		       uint32_t length, char **credential, struct iocom_err *err)
 {
 	const struct agent *a = arg;
 
-	return guest_start_of(a->guest, fd, payload, length, who, err);
+	return guest_start_check(a->guest, hello, payload, length, credential, err);
 }
 
-static int check_attach(void *arg, const void *payload, uint32_t length, char **credential,
-			struct iocom_err *err)
+static int take_start(void *arg, int fd, const struct stream_secure *secure, const void *payload,
+		      uint32_t length, const struct credential *who, struct iocom_err *err)
 {
 	const struct agent *a = arg;
 
-	return guest_attach_check(a->guest, payload, length, credential, err);
+	return guest_start_of(a->guest, fd, secure, payload, length, who, err);
 }
 
-static int take_attach(void *arg, int fd, const void *payload, uint32_t length,
-		       const struct credential *who, struct iocom_err *err)
+static int check_attach(void *arg, const struct stream_hello *hello, const void *payload,
+			uint32_t length, char **credential, struct iocom_err *err)
 {
 	const struct agent *a = arg;
 
-	return guest_attach_of(a->guest, fd, payload, length, who, err);
+	return guest_attach_check(a->guest, hello, payload, length, credential, err);
+}
+
+static int take_attach(void *arg, int fd, const struct stream_secure *secure, const void *payload,
+		       uint32_t length, const struct credential *who, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	return guest_attach_of(a->guest, fd, secure, payload, length, who, err);
 }
 
 static int take_renewal(void *arg, const void *payload, uint32_t length,
@@ -258,13 +276,14 @@ static int take_renewal(void *arg, const void *payload, uint32_t length,
 static int agent_make_streams(struct agent *a, struct iocom_err *err)
 {
 	const struct stream_ports ports = {.arg = a,
+					   .key = find_key,
 					   .start = {check_start, take_start},
 					   .attach = {check_attach, take_attach},
 					   .renew = take_renewal};
 
-	return a->peers.seal ? streams_new(&a->streams, &a->base, a->peers.seal,
-					   a->peers.tls ? a->peers.tunnels : NULL, &ports, err)
-			     : 0;
+	return a->peers.seal
+		       ? streams_new(&a->streams, &a->base, a->net, a->peers.seal, &ports, err)
+		       : 0;
 }
 
 static size_t list_limits(void *arg, struct limit out[LIMITS_LISTED])
@@ -299,13 +318,17 @@ static size_t list_predictions(void *arg, struct prediction *out)
 
 static int agent_make_metrics(struct agent *a, struct iocom_err *err)
 {
-	const struct metrics_ports ports = {.arg = a,
-					    .limits = list_limits,
-					    .whose = whose_cgroup,
-					    .charges_lost = charges_lost,
-					    .predictions = list_predictions};
+	const struct metrics_config config = {.base = &a->base,
+					      .pulse = &a->pulse,
+					      .net = a->net,
+					      .names = a->names,
+					      .ports = {.arg = a,
+							.limits = list_limits,
+							.whose = whose_cgroup,
+							.charges_lost = charges_lost,
+							.predictions = list_predictions}};
 
-	return metrics_new(&a->metrics, &a->base, &a->pulse, a->names, &ports, err);
+	return metrics_new(&a->metrics, &config, err);
 }
 
 /* Wires the front early: other parts may ask for limits before clients are served. */
@@ -333,7 +356,11 @@ int agent_make_parts(struct agent *a, struct iocom_err *err)
 
 	priority_mark(&own);
 	if (!rc)
-		rc = peers_start(&a->peers, &a->base, a->journal, seal, err);
+		rc = agent_make_net(a, seal != NULL, err);
+	if (!rc)
+		rc = peers_start(&a->peers, &a->base, a->journal, seal, a->net, err);
+	else
+		seal_free(seal);
 	if (!rc)
 		rc = agent_make_streams(a, err);
 	if (!rc)
@@ -348,6 +375,6 @@ int agent_make_parts(struct agent *a, struct iocom_err *err)
 		return rc;
 	agent_wire_front(a);
 	rc = agent_make_metrics(a, err);
-	priority_lower(&own); /* the threads of nng and of the metrics' server */
+	priority_lower(&own); /* the thread that makes the metrics' text */
 	return rc;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -49,6 +50,8 @@ int main(int argc, char **argv)
 
 	if (rc)
 		return rc;
+	/* No core dump has the keys of sessions and streams. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (agent_start(&agent, &set, &err)) {
 		fprintf(stderr, "iocomd: %s\n", err.text);
 		return 1;

@@ -39,6 +39,7 @@ struct attach {
 	const char *run_dir;
 	struct attach_ask ask, self;
 	struct run_target target;
+	struct records records;
 	json_t *answer;
 	struct run_tty tty;
 	int escape;
@@ -117,18 +118,18 @@ static int cmd_attach_find(struct attach *attach, const char *job, struct iocom_
 		.address = listing_string(attach->answer, "address"),
 		.port = (unsigned)listing_number(attach->answer, "port"),
 		.munge_socket = *socket ? socket : NULL,
-		.tls = json_is_true(json_object_get(attach->answer, "tls")),
+		.ticket = listing_string(attach->answer, "ticket"),
 	};
-	return 0;
+	return run_target_key(&attach->target, listing_string(attach->answer, "key"), err);
 }
 
-static int again(void *arg, const struct attach_ask *ask)
+static int again(void *arg, const struct attach_ask *ask, struct records *records)
 {
 	const struct attach *attach = arg;
 	struct iocom_err err = {0};
 	int fd;
 
-	return run_connect_attach(&attach->target, ask, &fd, &err) ? -1 : fd;
+	return run_connect_attach(&attach->target, ask, &fd, records, &err) ? -1 : fd;
 }
 
 /*
@@ -153,6 +154,7 @@ static int cmd_attach_follow(struct attach *attach, struct iocom_err *err)
 		.tty = &attach->tty,
 		.look = true,
 		.gap = tell_gap,
+		.records = run_target_records(&attach->target, &attach->records),
 		.again = again,
 		.again_ms = AGAIN_MS,
 		.self = &attach->self,
@@ -169,9 +171,10 @@ static int cmd_attach_follow(struct attach *attach, struct iocom_err *err)
 	attach->ask.recent = attach->tty.fd >= 0 && isatty(STDOUT_FILENO);
 	attach->self = attach->ask;
 	memcpy(attach->self.resume, attach->ask.nonce, sizeof(attach->self.resume));
-	if (run_connect_attach(&attach->target, &attach->ask, &fd, err))
+	if (run_connect_attach(&attach->target, &attach->ask, &fd, &attach->records, err))
 		return RUN_FAILED;
 	rc = run_stream(&options, fd, &result);
+	records_erase(&attach->records);
 	if (result.left && result.state != RUN_LOST)
 		fprintf(stderr, "iocom attach: left; job %s goes on\n", attach->ask.job);
 	if (*result.text && !result.signal)
@@ -199,6 +202,7 @@ int cmd_attach(int argc, char **argv)
 	rc = cmd_attach_find(&attach, job, &err) ? RUN_FAILED : cmd_attach_follow(&attach, &err);
 	if (*err.text)
 		fprintf(stderr, "iocom attach: %s\n", err.text);
+	explicit_bzero(attach.target.key, sizeof(attach.target.key));
 	json_decref(attach.answer);
 	run_tty_deinit(&attach.tty);
 	return rc;

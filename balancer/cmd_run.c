@@ -68,7 +68,8 @@ struct run {
 	struct spec spec; /* it went with the request, and has no names yet; all zero: none did */
 	int stream;	  /* of the job that the agent has begun; -1: none */
 	struct run_result result;
-	off_t input_at; /* offset at which a file on standard input began; -1: no file */
+	struct noise_pair pair; /* for the first handshake */
+	off_t input_at;		/* offset at which a file on standard input began; -1: no file */
 	struct run_report report;
 	struct run_tty tty;
 };
@@ -309,6 +310,14 @@ static bool cmd_run_may_begin(const struct run *run)
 }
 
 /* Places the job, which has begun if it runs here and its spec is not long. */
+/* While the agents decide: what the handshake with another node will need. */
+static void cmd_run_meanwhile(void *arg)
+{
+	struct run *run = arg;
+
+	noise_pair_new(&run->pair);
+}
+
 static int cmd_run_begin(struct run *run, struct placement *answer, struct iocom_err *err)
 {
 	void *packed = NULL;
@@ -326,8 +335,9 @@ static int cmd_run_begin(struct run *run, struct placement *answer, struct iocom
 		run->request.ask.spec_length = (uint32_t)length;
 	}
 	if (!rc)
-		rc = placement_request_begin(&run->request, run->cwd, run->executable, run->command,
-					     answer, &run->stream, err);
+		rc = placement_request_begin(&run->request, cmd_run_meanwhile, run, run->cwd,
+					     run->executable, run->command, answer, &run->stream,
+					     err);
 	run->request.ask.spec = NULL;
 	free(packed);
 	return rc;
@@ -393,8 +403,8 @@ static int cmd_run_name(struct run *run, const struct placement *answer, struct 
 }
 
 /* Takes the target from the answer; $IOCOM_MUNGE_SOCKET has precedence. */
-static void find_target(const struct run *run, const struct placement *answer,
-			struct run_target *target)
+static int find_target(const struct run *run, const struct placement *answer,
+		       struct run_target *target, struct iocom_err *err)
 {
 	const char *socket = getenv("IOCOM_MUNGE_SOCKET");
 
@@ -404,9 +414,10 @@ static void find_target(const struct run *run, const struct placement *answer,
 		.run_dir = run->request.run_dir,
 		.address = answer->address,
 		.port = (unsigned)answer->port,
-		.tls = answer->tls,
 		.munge_socket = *socket ? socket : NULL,
+		.ticket = "",
 	};
+	return run_target_key(target, answer->key, err);
 }
 
 /* What the callbacks of run_stream need. */
@@ -423,7 +434,7 @@ static void tell_started(void *arg, const struct run_result *result)
 	run_report_started(&contact->run->report, result->pid);
 }
 
-static int cmd_run_ask_again(void *arg, const struct attach_ask *ask)
+static int cmd_run_ask_again(void *arg, const struct attach_ask *ask, struct records *records)
 {
 	struct contact *contact = arg;
 	struct iocom_err err = {0};
@@ -433,7 +444,7 @@ static int cmd_run_ask_again(void *arg, const struct attach_ask *ask)
 		fprintf(stderr, "%s: contact with node %s was lost; trying for %g s\n",
 			contact->run->name, ask->node, contact->run->grace_s);
 	contact->said = true;
-	return run_connect_attach(contact->target, ask, &fd, &err) ? -1 : fd;
+	return run_connect_attach(contact->target, ask, &fd, records, &err) ? -1 : fd;
 }
 
 /* Prints how the job ended if iocom, not the job, is the cause. */
@@ -490,6 +501,7 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 		     struct iocom_err *err)
 {
 	struct run_target target;
+	struct records records;
 	struct contact contact = {.run = run, .target = &target};
 	struct attach_ask self = {0};
 	struct run_stream_options options = {
@@ -513,15 +525,20 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 	memcpy(self.job, spec->job, sizeof(self.job));
 	memcpy(self.node, spec->node, sizeof(self.node));
 	memcpy(self.resume, spec->nonce, sizeof(self.resume));
-	find_target(run, answer, &target);
+	if (find_target(run, answer, &target, err))
+		return -1;
+	target.pair = &run->pair;
 	if (answer->begun)
 		fd = run->stream;
-	else if (run_connect(&target, spec, &fd, err))
+	else if (run_connect(&target, spec, &fd, &records, err))
 		return -1;
+	options.records = run_target_records(&target, &records);
 	run->stream = -1;
 	if (run->request.ask.restarts >= 0)
 		keep_outputs(&options, (int)answer->lease_ms);
 	status = run_stream(&options, fd, result);
+	records_erase(&records);
+	explicit_bzero(target.key, sizeof(target.key));
 	if (run->request.ask.restarts >= 0)
 		drop_outputs(&options);
 	if (result->state == RUN_LOST && run->request.ask.restarts < 0 && !result->signal &&

@@ -330,9 +330,10 @@ int placement_request_ask(const struct placement_request *r, bool run, const cha
 	return rc;
 }
 
-int placement_request_begin(const struct placement_request *r, const char *cwd,
-			    const char *executable, char *const *command, struct placement *answer,
-			    int *stream, struct iocom_err *err)
+int placement_request_begin(const struct placement_request *r, void (*meanwhile)(void *arg),
+			    void *arg, const char *cwd, const char *executable,
+			    char *const *command, struct placement *answer, int *stream,
+			    struct iocom_err *err)
 {
 	msgpack_sbuffer buffer;
 	json_t *document = NULL;
@@ -344,7 +345,11 @@ int placement_request_begin(const struct placement_request *r, const char *cwd,
 		return rc;
 	rc = client_connect(r->run_dir, stream, err);
 	if (!rc)
-		rc = client_request(*stream, buffer.data, buffer.size, &document, err);
+		rc = client_send(*stream, buffer.data, buffer.size, err);
+	if (!rc) {
+		meanwhile(arg);
+		rc = client_receive(*stream, &document, err);
+	}
 	msgpack_sbuffer_destroy(&buffer);
 	if (!rc)
 		rc = placement_read(answer, document, "the agent's answer", err);

@@ -60,9 +60,10 @@ int placement_request_ask(const struct placement_request *request, bool run, con
  * Does the same for a job that is to run.  If the agent has begun it (answer->begun), STREAM gets
  * the job's stream; else -1.
  */
-int placement_request_begin(const struct placement_request *request, const char *cwd,
-			    const char *executable, char *const *command, struct placement *answer,
-			    int *stream, struct iocom_err *err);
+int placement_request_begin(const struct placement_request *request, void (*meanwhile)(void *arg),
+			    void *arg, const char *cwd, const char *executable,
+			    char *const *command, struct placement *answer, int *stream,
+			    struct iocom_err *err);
 /*
  * Parses a number with a unit: "64K", "1.5G", "10Mi", "250KB"; without a suffix it counts UNIT
  * bytes. Returns 0 and the bytes in OUT, or -EINVAL (negative, NaN, unknown suffix, overflow).

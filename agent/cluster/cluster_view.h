@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "iocom/rules.h"
-#include "agent/cluster/matrix.h"
+#include "agent/base/matrix.h"
 #include "balancer/view/view_decide.h"
 #include "balancer/view/view_json.h"
 

@@ -1,82 +1,73 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Control between agents; see control.h.  control_answer.c answers questions, control_ask.c asks
- * them, control_message.c seals and opens them.
- *
- * Threads: nng's callbacks only post to the loop.  Each aio has at most one operation, so one post
- * entry per aio is enough.  Shutdown closes the sockets, stops the aios (no callback runs after
- * that), removes the posts from the queue, then frees the memory.
+ * them and control_exchange.c hands them to the network part, control_greet.c begins sessions,
+ * control_message.c seals and opens messages in them.
  */
 #include "agent/cluster/control.h"
 
 #include <errno.h>
-#include <nng/protocol/reqrep0/rep.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "agent/cluster/control_own.h"
 
+static void control_down(void *arg)
+{
+	struct control *c = arg;
+
+	control_answer_stop(c);
+	exchange_down(c);
+}
+
+static void control_up(void *arg)
+{
+	exchange_up(arg);
+}
+
 int control_new(struct control **out, const struct control_config *config, struct iocom_err *err)
 {
-	const struct connection_limit_bounds bounds = {
-		.max = CONNECTION_LIMIT_MAX, .max_of_one = CONNECTION_LIMIT_OF_ONE, .yield = true};
 	struct control *c = calloc(1, sizeof(*c));
-	char url[128];
-	int e;
 
 	if (!c)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	c->config = *config;
+	c->sessions = sessions_new(&c->config.self, config->counters);
+	if (!c->sessions) {
+		free(c);
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	}
 	if (getrandom(&c->next_id, sizeof(c->next_id), 0) < 0)
 		c->next_id = 1;
-	control_url(url, sizeof(url), config->listen, config->port + 1u);
-	e = nng_rep0_open(&c->rep);
-	if (!e) {
-		c->listening = true;
-		nng_socket_set_size(c->rep, NNG_OPT_RECVMAXSZ, MESSAGE_MAX);
-		e = connection_limit_new(&c->guests, c->rep, &bounds);
-	}
-	if (!e)
-		e = tls_listen(c->config.tls, c->rep, url);
-	if (!e)
-		e = control_answer_start(c);
-	if (e) {
-		control_free(c);
-		return control_nng_error(e, "listen for agents at", url, err);
-	}
+	control_answer_start(c);
+	exchange_start(c);
+	c->watch = (struct net_watch){.up = control_up, .down = control_down, .arg = c};
+	net_part_watch(config->net, &c->watch);
 	*out = c;
 	return 0;
 }
 
-void control_count(struct control *c)
+void control_expire(struct control *c)
 {
-	connection_limit_count_into(c->guests, c->config.counters);
+	sessions_expire(c->sessions, loop_boot_ns(c->config.loop));
 }
 
-size_t control_guests(const struct control *c)
+size_t control_sessions(const struct control *c)
 {
-	return c ? connection_limit_count(c->guests) : 0;
-}
-
-size_t control_payers(const struct control *c)
-{
-	return c ? connection_limit_payers(c->guests) : 0;
-}
-
-size_t control_peers(const struct control *c)
-{
-	return c ? c->npeers : 0;
+	return c ? sessions_count(c->sessions) : 0;
 }
 
 void control_free(struct control *c)
 {
 	if (!c)
 		return;
+	control_greet_stop(c);
 	control_ask_cancel(c);
-	if (c->listening)
-		nng_close(c->rep);
+	net_part_unwatch(c->config.net, &c->watch);
+	net_part_serve(c->config.net, GATE_ANSWERED, NULL, NULL);
+	net_part_serve(c->config.net, GATE_HELLO, NULL, NULL);
+	net_part_serve(c->config.net, GATE_QUESTION, NULL, NULL);
 	control_answer_stop(c);
-	control_ask_disconnect(c);
-	connection_limit_free(c->guests);
+	sessions_free(c->sessions);
 	free(c);
 }

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Control: questions from agent to agent (nng REQ/REP on base port + 1), each sealed and bound to
- * its target, type, job and a number of its own; the answer repeats them. nng does not resend,
+ * Control: questions from agent to agent (nng REQ/REP on base port + 1; the network part has the
+ * sockets, net_part.h).  Two agents greet each
+ * other once an hour (greeting.h); everything else goes sealed in that session (sessions.h), bound
+ * to its target, type, job and a number of its own, which the answer repeats.  nng does not resend,
  * every request is idempotent by job, and because of its number no agent obeys it twice
- * (peer_requests.c): a recorded credential is useless.
+ * (peer_requests.c).
  *
- *   { "v", "type", "from", "to", "job", "id", "body": bytes of a map }
+ *   { "type", "from", "to", "job", "id", "at": ms since 1970, "body": bytes of a map }
+ *
+ * A message whose time is more than SEAL_TTL_S from the receiver's is refused: so none takes effect
+ * late, and none after the journal has forgotten its number.
+ *
+ * A question waits until there is a session.  If the answerer does not know the session (it has
+ * started again), the asker greets anew and asks once more.
  */
 #ifndef IOCOM_CONTROL_H
 #define IOCOM_CONTROL_H
@@ -19,21 +27,21 @@
 #include "user/log.h"
 #include "agent/base/loop.h"
 #include "agent/cluster/seal.h"
-#include "agent/cluster/tls.h"
+#include "agent/cluster/sessions.h"
 #include "user/spec.h"
 
-#define CONTROL_VERSION	   1
 #define CONTROL_TIMEOUT_MS 2000
-
-#define CONTROL_PEERS_MAX  128 /* connections kept open; a new one replaces the longest unused */
+#define CONTROL_BODY_MAX   (248u << 10)
 
 struct control;
+struct net_part;
 
 struct control_head {
 	char type[16];
 	char from[IOCOM_NAME_MAX], to[IOCOM_NAME_MAX];
 	char job[SPEC_JOB_MAX];
 	uint64_t id;
+	uint64_t at_ms; /* the sender's clock when it was first sent (CLOCK_REALTIME) */
 };
 
 /*
@@ -57,46 +65,41 @@ void control_undefer(struct control *control);
 void control_answer_later(struct control *control, uint64_t ticket, int rc,
 			  const msgpack_sbuffer *answer);
 /*
- * Gets the answer, or RC != 0 with WHY (-ETIMEDOUT and others) and BODY NULL.  Called once, from
- * the loop.
+ * Gets the answer of node FROM, or RC != 0 with WHY (-ETIMEDOUT and others) and BODY NULL.  Called
+ * once, from the loop.
  */
-typedef void (*control_answer)(void *arg, int rc, const msgpack_object *body, const char *why);
+typedef void (*control_answer)(void *arg, int rc, const char *from, const msgpack_object *body,
+			       const char *why);
 
 struct control_config {
 	struct loop *loop; /* all members are borrowed */
 	struct seal *seal;
 	struct logger *log;
 	struct counters *counters;
-	const char *name, *listen;
-	uint16_t port; /* the base port */
+	struct net_part *net;
+	struct greeting_self self; /* copied */
 	control_handler handler;
 	void *arg;
-	const struct tls *tls; /* NULL: no TLS */
+	/* NODE's HELLO was refused: its clock is AHEAD_S seconds ahead (negative: behind). */
+	void (*skewed)(void *arg, const char *node, int64_t ahead_s);
 };
 
-/* Begins to listen.  Returns 0; -EADDRINUSE and others with the reason in ERR. */
+/* Returns 0 or -ENOMEM with the reason in ERR. */
 int control_new(struct control **control, const struct control_config *config,
 		struct iocom_err *err);
-/* control_free answers pending questions with -ECANCELED. */
-size_t control_guests(const struct control *control); /* agents connected to us; NULL: 0 */
-/* Addresses from which messages came whose seals failed (address_budget.h); NULL: 0. */
-size_t control_payers(const struct control *control);
-size_t control_peers(const struct control *control); /* agents we are connected to; NULL: 0 */
+size_t control_sessions(const struct control *control); /* sessions with other agents; NULL: 0 */
+/* Answers pending questions with -ECANCELED. */
 void control_free(struct control *control);
-/* Updates the counter of refused connections. */
-void control_count(struct control *control);
+/* Once a period: drops void sessions. */
+void control_expire(struct control *control);
 /*
- * Asks NODE at ADDRESS, base PORT.  Copies BODY.  Returns 0; negative errno: ANSWER is not called.
+ * Asks NODE, or "" whoever is there, at ADDRESS, base PORT.  Copies BODY.  Returns 0; negative
+ * errno: ANSWER is not called.
  */
 int control_ask(struct control *control, const char *node, const char *address, uint16_t port,
 		const char *type, const char *job, const msgpack_sbuffer *body,
 		control_answer answer, void *arg, struct iocom_err *err);
 /* ARG is gone: its answers are dropped. */
 void control_forget(struct control *control, const void *arg);
-
-/* "tcp://ADDRESS:PORT"; brackets for IPv6. */
-void control_url(char *out, size_t size, const char *address, unsigned port);
-/* Turns an nng error into a sentence and an errno. */
-int control_nng_error(int nng_rc, const char *what, const char *url, struct iocom_err *err);
 
 #endif

@@ -1,44 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Questions to other agents, and the connections that they take. */
-#include "agent/cluster/control_own.h"
-
+/*
+ * Questions to other agents:
+ *
+ *   there is a session -> sealed, sent, answered, opened
+ *   there is none      -> waits for the greeting -> sealed, ...
+ *   the answerer does not know the session
+ *                      -> dropped, greeted anew -> sealed, ... once
+ *   the connection was lost since
+ *                      -> in doubt, greeted anew -> sealed, ... once
+ */
 #include <errno.h>
-#include <nng/protocol/reqrep0/req.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RECONNECT_MS	 50
-#define RECONNECT_MAX_MS 1000
-
-struct peer {
-	char url[128];
-	nng_socket socket;
-	uint64_t used; /* larger means later */
-	unsigned calls;
-};
+#include "agent/base/tcp_url.h"
+#include "agent/cluster/control_own.h"
+#include "user/clock.h"
 
 struct call {
 	struct call *next;
 	struct control *control;
-	struct peer *peer;
+	struct gate_place at;
 	char url[128];
-	struct seal_question *seal; /* munged is asked: NULL, or the question's or answer's seal */
-	nng_ctx ctx;
-	nng_aio *aio;
-	struct loop_post post;
-	bool receiving;
-	struct control_head head;
+	struct exchange *exchange;
+	bool waits; /* for a greeting */
+	bool again; /* it was sent a second time */
+	uint64_t session;
+	struct control_head head; /* head.to "": not known yet */
+	msgpack_sbuffer body;
 	control_answer answer; /* NULL: forgotten */
 	void *arg;
 };
-
-static void call_called(void *arg)
-{
-	struct call *call = arg;
-
-	loop_post(call->control->config.loop, &call->post);
-}
 
 static void call_free(struct call *call)
 {
@@ -50,19 +43,10 @@ static void call_free(struct call *call)
 			break;
 		}
 	}
-	seal_forget(c->config.seal, call->seal);
-	if (call->peer) {
-		call->peer->calls--;
-		nng_ctx_close(call->ctx);
-	}
-	if (call->aio) {
-		nng_aio_stop(call->aio);
-		loop_unpost(c->config.loop, &call->post);
-		/* We own the message: a question not sent, or an answer nobody took. */
-		if (nng_aio_get_msg(call->aio))
-			nng_msg_free(nng_aio_get_msg(call->aio));
-		nng_aio_free(call->aio);
-	}
+	exchange_free(call->exchange);
+	if (call->body.data) /* the secret of a job may be in it */
+		explicit_bzero(call->body.data, call->body.size);
+	msgpack_sbuffer_destroy(&call->body);
 	free(call);
 }
 
@@ -75,7 +59,7 @@ static void call_fail(struct call *call, int rc, const char *why)
 		call->control->config.counters->controls_unanswered++;
 	call_free(call);
 	if (answer)
-		answer(arg, rc, NULL, why);
+		answer(arg, rc, NULL, NULL, why);
 }
 
 static void call_refuse(struct call *call, int rc, struct iocom_err *err)
@@ -85,22 +69,56 @@ static void call_refuse(struct call *call, int rc, struct iocom_err *err)
 	call_fail(call, rc > 0 ? -EACCES : rc, err->text);
 }
 
-/* The answer is opened. */
-static void call_opened(void *arg, struct seal_answer *a)
-{
-	struct call *call = arg;
-	struct iocom_err err = {0};
-	control_answer answer = call->answer;
-	void *answer_arg = call->arg;
-	struct control_opened o;
-	const struct control_head *head = &o.message.head;
-	int rc = control_open(call->control, a, &o, &err);
+static void call_go(struct call *call);
 
-	call->seal = NULL;
+/* Once, CALL is sent in another session. */
+static void call_once_more(struct call *call)
+{
+	if (call->again) {
+		call_fail(call, -ECONNRESET, "the node forgot the session twice");
+		return;
+	}
+	call->again = true;
+	call_go(call);
+}
+
+/*
+ * The answerer does not know the session that MESSAGE names: it has started again, or dropped it
+ * for others.
+ */
+static void call_unknown(struct call *call, const uint8_t *message, size_t length)
+{
+	struct control *c = call->control;
+	const struct session *s =
+		sessions_named(c->sessions, message, length, loop_boot_ns(c->config.loop));
+
+	if (s)
+		sessions_drop_until(c->sessions, s);
+	call_once_more(call);
+}
+
+/* Opens the answer. */
+static void call_open(struct call *call, uint8_t *bytes, size_t length)
+{
+	struct control *c = call->control;
+	const struct session *s =
+		sessions_named(c->sessions, bytes, length, loop_boot_ns(c->config.loop));
+	control_answer answer = call->answer;
+	void *arg = call->arg;
+	const struct control_head *head;
+	struct iocom_err err = {0};
+	struct message m;
+	int rc;
+
+	if (s && session_id(s) != call->session)
+		s = NULL;
+	rc = s ? control_open(c, s, bytes, length, &m, &err)
+	       : iocom_err_set(&err, -EACCES, "not in the session that was asked in");
+	head = &m.head;
 	if (!rc && (strcmp(head->type, "answer") || head->id != call->head.id ||
-		    strcmp(head->job, call->head.job) || strcmp(head->from, call->head.to))) {
+		    strcmp(head->job, call->head.job))) {
 		rc = iocom_err_set(&err, -EACCES, "the answer belongs to another question");
-		control_opened_free(&o);
+		message_free(&m);
 	}
 	if (rc) {
 		call_refuse(call, rc, &err);
@@ -108,143 +126,192 @@ static void call_opened(void *arg, struct seal_answer *a)
 	}
 	call_free(call);
 	if (answer)
-		answer(answer_arg, 0, &o.message.body.data, "");
-	control_opened_free(&o);
+		answer(arg, 0, m.head.from, &m.body.data, "");
+	message_free(&m);
 }
 
-static void call_run(void *arg)
-{
-	struct call *call = arg;
-	int e = nng_aio_result(call->aio), rc;
-	struct iocom_err err = {0};
-	nng_msg *msg;
-
-	if (e) {
-		rc = control_nng_error(e, "ask", call->url, &err);
-		call_fail(call, rc, err.text);
-		return;
-	}
-	if (!call->receiving) {
-		call->receiving = true;
-		nng_aio_set_msg(call->aio, NULL); /* nng took it */
-		nng_ctx_recv(call->ctx, call->aio);
-		return;
-	}
-	msg = nng_aio_get_msg(call->aio);
-	nng_aio_set_msg(call->aio, NULL);
-	rc = seal_open_message(call->control->config.seal, SEAL_OWN, nng_msg_body(msg),
-			       nng_msg_len(msg), false, call_opened, call, &call->seal, &err);
-	nng_msg_free(msg);
-	if (rc)
-		call_refuse(call, rc, &err);
-}
-
-static void peer_close(struct control *c, size_t i)
-{
-	nng_close(c->peers[i]->socket);
-	free(c->peers[i]);
-	c->peers[i] = c->peers[--c->npeers];
-}
-
-/* The connection to URL, kept open; a new one replaces the longest unused. */
-static struct peer *peer_get(struct control *c, const char *url, int *e)
-{
-	struct peer *p;
-	size_t oldest = CONTROL_PEERS_MAX;
-
-	for (size_t i = 0; i < c->npeers; i++) {
-		if (!strcmp(c->peers[i]->url, url))
-			return c->peers[i];
-		if (!c->peers[i]->calls &&
-		    (oldest == CONTROL_PEERS_MAX || c->peers[i]->used < c->peers[oldest]->used))
-			oldest = i;
-	}
-	if (c->npeers == CONTROL_PEERS_MAX) {
-		if (oldest == CONTROL_PEERS_MAX) {
-			c->config.counters->control_peers_full++;
-			*e = NNG_EAGAIN;
-			return NULL;
-		}
-		peer_close(c, oldest);
-	}
-	p = calloc(1, sizeof(*p));
-	*e = p ? nng_req0_open(&p->socket) : NNG_ENOMEM;
-	if (*e) {
-		free(p);
-		return NULL;
-	}
-	snprintf(p->url, sizeof(p->url), "%s", url);
-	nng_socket_set_size(p->socket, NNG_OPT_RECVMAXSZ, MESSAGE_MAX);
-	nng_socket_set_ms(p->socket, NNG_OPT_RECONNMINT, RECONNECT_MS);
-	nng_socket_set_ms(p->socket, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
-	nng_socket_set_ms(p->socket, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
-	*e = tls_dial(c->config.tls, p->socket, url);
-	if (*e) {
-		nng_close(p->socket);
-		free(p);
-		return NULL;
-	}
-	c->peers[c->npeers++] = p;
-	return p;
-}
-
-static void call_sealed(void *arg, struct seal_answer *a)
-{
-	struct call *call = arg;
-	nng_msg *msg = control_sealed(a);
-
-	call->seal = NULL;
-	if (!msg) {
-		call_fail(call, a->rc, a->err.text);
-		return;
-	}
-	nng_aio_set_timeout(call->aio, CONTROL_TIMEOUT_MS);
-	nng_aio_set_msg(call->aio, msg); /* nng's on success, ours on failure */
-	nng_ctx_send(call->ctx, call->aio);
-}
-
-static int call_connect(struct call *call, struct iocom_err *err)
+/*
+ * No answer: the node may have forgotten the session, and be too busy to say so.  A new greeting is
+ * tried beside it, unless the next question goes in another session anyway.  That depends on
+ * whether it is for a node or for whoever is at an address.
+ */
+static void call_doubt(struct call *call, int rc)
 {
 	struct control *c = call->control;
-	int e = 0;
+	uint64_t now = loop_boot_ns(c->config.loop);
+	const struct session *s = sessions_find(c->sessions, call->head.to, call->url, now);
 
-	call->peer = peer_get(c, call->url, &e);
-	if (call->peer) {
-		call->peer->calls++;
-		call->peer->used = ++c->clock;
-		e = nng_ctx_open(&call->ctx, call->peer->socket);
+	if (!s || session_id(s) != call->session)
+		s = sessions_find(c->sessions, "", call->url, now);
+	if (rc == -ETIMEDOUT && s && session_id(s) == call->session &&
+	    session_may_greet(c->sessions, s, now))
+		(void)control_greet(c, call->head.to, &call->at, NULL);
+}
+
+/*
+ * The connection was lost since the session began: the node may have started again and know no
+ * session from before; or its network part has, and it goes on in them.  A greeting takes a
+ * millisecond, a wrong guess seconds.
+ */
+static void call_lost(struct call *call)
+{
+	struct control *c = call->control;
+	uint8_t named[SESSION_UNKNOWN_LEN] = {SESSION_UNKNOWN};
+	const struct session *s;
+
+	memcpy(named + 1, &call->session, sizeof(call->session));
+	s = sessions_named(c->sessions, named, sizeof(named), loop_boot_ns(c->config.loop));
+	if (s)
+		sessions_doubt_until(c->sessions, s);
+	call_once_more(call);
+}
+
+static void call_answered(void *arg, int rc, uint8_t *answer, size_t length, const char *why)
+{
+	struct call *call = arg;
+
+	if (rc == -ESTALE) {
+		call_lost(call);
+	} else if (rc) {
+		call_doubt(call, rc);
+		call_fail(call, rc, why);
+	} else if (length == SESSION_UNKNOWN_LEN && answer[0] == SESSION_UNKNOWN &&
+		   !memcmp(answer + 1, &call->session, sizeof(call->session))) {
+		call->control->config.counters->sessions_unknown++;
+		call_unknown(call, answer, length);
+	} else {
+		call_open(call, answer, length);
 	}
-	if (!e)
-		e = nng_aio_alloc(&call->aio, call_called, call);
-	if (!e)
-		nng_ctx_set_ms(call->ctx, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
-	return control_nng_error(e, "ask", call->url, err);
+}
+
+static int call_send(struct call *call, const struct session *session, uint64_t now,
+		     struct iocom_err *err)
+{
+	struct control *c = call->control;
+	struct control_bytes sealed;
+	int rc;
+
+	snprintf(call->head.to, sizeof(call->head.to), "%s", session_node(session));
+	call->session = session_id(session);
+	if (!call->exchange)
+		call->exchange = exchange_new(c, &call->at, call_answered, call);
+	if (!call->exchange)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	sealed = control_seal(c, session, &call->head, &call->body);
+	if (!sealed.data)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	rc = exchange_send(call->exchange, sealed.data, sealed.length,
+			   now - session_age_ns(session, now), err);
+	free(sealed.data);
+	return rc;
+}
+
+/* Sends CALL in a session, or lets it wait for one.  Returns 0 or negative errno. */
+static int call_begin(struct call *call, struct iocom_err *err)
+{
+	struct control *c = call->control;
+	uint64_t now = loop_boot_ns(c->config.loop);
+	const struct session *s = sessions_find(c->sessions, call->head.to, call->url, now);
+	int rc = 0;
+
+	if (!s)
+		rc = control_greet(c, call->head.to, &call->at, err);
+	else if (session_is_stale(s, now) && session_may_greet(c->sessions, s, now))
+		(void)control_greet(c, call->head.to, &call->at, NULL);
+	if (s)
+		return call_send(call, s, now, err);
+	call->waits = rc == 0;
+	return rc;
+}
+
+static void call_go(struct call *call)
+{
+	struct iocom_err err = {0};
+	int rc = call_begin(call, &err);
+
+	if (rc)
+		call_fail(call, rc, err.text);
+}
+
+/* Continues CALL, whose address was greeted; this may free it. */
+static void call_resume(struct call *call, int rc, const char *why)
+{
+	struct control *c = call->control;
+	struct iocom_err err = {0};
+
+	call->waits = false;
+	if (!rc &&
+	    !sessions_find(c->sessions, call->head.to, call->url, loop_boot_ns(c->config.loop))) {
+		rc = iocom_err_set(&err, -EACCES, "another node than %s answers at %s",
+				   call->head.to, call->url);
+		why = err.text;
+	}
+	if (rc)
+		call_fail(call, rc, why);
+	else
+		call_go(call);
+}
+
+void control_greeted(struct control *c, const char *url, int rc, const char *why)
+{
+	struct call *call = c->calls;
+
+	if (rc)
+		log_provoked(c->config.log, LOG_L_WARNING, "no session with the node at %s: %s",
+			     url, why);
+	/* A call's end may begin others: look from the start again. */
+	while (call) {
+		if (call->waits && !strcmp(call->url, url)) {
+			call_resume(call, rc, why);
+			call = c->calls;
+		} else {
+			call = call->next;
+		}
+	}
+}
+
+static struct call *control_call_new(struct control *c, const char *node, const char *type,
+				     const char *job, const msgpack_sbuffer *body)
+{
+	struct call *call = calloc(1, sizeof(*call));
+
+	if (!call)
+		return NULL;
+	call->control = c;
+	call->head.id = c->next_id++;
+	call->head.at_ms = loop_real_ns(c->config.loop) / CLOCK_NS_PER_MS;
+	snprintf(call->head.type, sizeof(call->head.type), "%s", type);
+	snprintf(call->head.from, sizeof(call->head.from), "%s", c->config.self.name);
+	snprintf(call->head.to, sizeof(call->head.to), "%s", node);
+	snprintf(call->head.job, sizeof(call->head.job), "%s", job);
+	if (msgpack_sbuffer_write(&call->body, body->data, body->size)) {
+		free(call);
+		return NULL;
+	}
+	call->next = c->calls;
+	c->calls = call;
+	return call;
 }
 
 int control_ask(struct control *c, const char *node, const char *address, uint16_t port,
 		const char *type, const char *job, const msgpack_sbuffer *body,
 		control_answer answer, void *arg, struct iocom_err *err)
 {
-	struct call *call = calloc(1, sizeof(*call));
+	struct call *call;
 	int rc;
 
+	if (body->size > CONTROL_BODY_MAX)
+		return iocom_err_set(err, -EMSGSIZE, "the message is too long: %zu bytes",
+				     body->size);
+	call = control_call_new(c, node, type, job, body);
 	if (!call)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	call->control = c;
 	call->answer = answer;
 	call->arg = arg;
-	call->head.id = c->next_id++;
-	snprintf(call->head.type, sizeof(call->head.type), "%s", type);
-	snprintf(call->head.from, sizeof(call->head.from), "%s", c->config.name);
-	snprintf(call->head.to, sizeof(call->head.to), "%s", node);
-	snprintf(call->head.job, sizeof(call->head.job), "%s", job);
-	call->post = (struct loop_post){.run = call_run, .arg = call};
-	call->next = c->calls;
-	c->calls = call;
-	control_url(call->url, sizeof(call->url), address, port + 1u);
-	rc = call_connect(call, err);
-	if (!rc)
-		rc = control_seal(c, &call->head, body, call_sealed, call, &call->seal, err);
+	snprintf(call->at.address, sizeof(call->at.address), "%s", address);
+	call->at.port = port;
+	tcp_url(call->url, sizeof(call->url), address, port + 1u);
+	rc = call_begin(call, err);
 	if (rc)
 		call_free(call);
 	return rc;
@@ -261,10 +328,4 @@ void control_ask_cancel(struct control *c)
 {
 	while (c->calls)
 		call_fail(c->calls, -ECANCELED, "the agent is stopping");
-}
-
-void control_ask_disconnect(struct control *c)
-{
-	while (c->npeers)
-		peer_close(c, 0);
 }

@@ -1,102 +1,84 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* The messages of control: their addresses, seals and errors. */
 #include "agent/cluster/control_own.h"
+#include "user/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void control_url(char *out, size_t size, const char *address, unsigned port)
+struct control_bytes control_seal(struct control *c, const struct session *session,
+				  const struct control_head *head, const msgpack_sbuffer *body)
 {
-	bool v6 = strchr(address, ':') && *address != '[';
+	struct control_bytes out = {0};
+	msgpack_sbuffer plain;
 
-	snprintf(out, size, v6 ? "tcp://[%s]:%u" : "tcp://%s:%u", address, port);
+	message_pack(head, body, &plain);
+	if (plain.size + SESSION_OVERHEAD <= MESSAGE_MAX)
+		out.data = malloc(plain.size + SESSION_OVERHEAD);
+	if (out.data) {
+		out.length = plain.size + SESSION_OVERHEAD;
+		session_seal(c->sessions, session, plain.data, plain.size, out.data);
+	}
+	if (plain.data) /* secrets of jobs may be in it */
+		explicit_bzero(plain.data, plain.size);
+	msgpack_sbuffer_destroy(&plain);
+	return out;
 }
 
-int control_nng_error(int e, const char *what, const char *url, struct iocom_err *err)
+/* Opens the message's bytes, of which M borrows. */
+static int open_bytes(struct control *c, const struct session *session, uint8_t *bytes,
+		      size_t length, struct message *m, struct iocom_err *err)
 {
-	switch (e) {
-	case 0:
+	const uint8_t *data;
+	size_t n;
+	int rc = session_open(c->sessions, session, bytes, length, &data, &n);
+
+	if (rc == -EALREADY)
+		return iocom_err_set(err, SEAL_E_REPLAYED, "it was here before (a replay)");
+	if (rc)
+		return iocom_err_set(err, SEAL_E_FORGED,
+				     "it was not made by node %s in this session",
+				     session_node(session));
+	return message_unpack(m, data, n, err);
+}
+
+/* Checks that the message was sent about now. */
+static int open_time(const struct control *c, const struct control_head *head,
+		     struct iocom_err *err)
+{
+	int64_t now_ms = (int64_t)(loop_real_ns(c->config.loop) / CLOCK_NS_PER_MS);
+	int64_t ahead_s = ((int64_t)head->at_ms - now_ms) / 1000;
+
+	if (ahead_s <= SEAL_TTL_S && ahead_s >= -SEAL_TTL_S)
 		return 0;
-	case NNG_EADDRINUSE:
-		return iocom_err_set(err, -EADDRINUSE,
-				     "cannot %s %s: the port is in use, perhaps by another iocomd; "
-				     "find its owner with `ss -ltnp`, or choose --port",
-				     what, url);
-	case NNG_EADDRINVAL:
-		return iocom_err_set(err, -EADDRNOTAVAIL,
-				     "cannot %s %s: no such address on this machine; see --listen",
-				     what, url);
-	case NNG_ENOMEM:
-		return iocom_err_set(err, -ENOMEM, "out of memory");
-	case NNG_ETIMEDOUT:
-		return iocom_err_set(err, -ETIMEDOUT,
-				     "no answer within %g s from %s (is iocomd running there?)",
-				     CONTROL_TIMEOUT_MS / 1e3, url);
-	case NNG_ECANCELED:
-	case NNG_ECLOSED:
-		return iocom_err_set(err, -ECANCELED, "the agent is stopping");
-	default:
-		return iocom_err_set(err, -EIO, "cannot %s %s: %s", what, url, nng_strerror(e));
-	}
+	return iocom_err_set(err, SEAL_E_SKEW,
+			     "node %s sent it %lld s %s this machine's time (at most %d s are "
+			     "accepted): it was delayed, or the clocks differ; synchronise them",
+			     head->from, (long long)(ahead_s > 0 ? ahead_s : -ahead_s),
+			     ahead_s > 0 ? "after" : "before", SEAL_TTL_S);
 }
 
-int control_seal(struct control *c, const struct control_head *head, const msgpack_sbuffer *body,
-		 seal_answered answered, void *arg, struct seal_question **question,
-		 struct iocom_err *err)
+int control_open(struct control *c, const struct session *session, uint8_t *bytes, size_t length,
+		 struct message *m, struct iocom_err *err)
 {
-	msgpack_sbuffer buffer;
-	int rc;
+	int rc = open_bytes(c, session, bytes, length, m, err);
 
-	message_pack(head, body, &buffer);
-	rc = seal_message(c->config.seal, buffer.data, buffer.size, answered, arg, question, err);
-	msgpack_sbuffer_destroy(&buffer);
-	return rc;
-}
-
-nng_msg *control_sealed(struct seal_answer *a)
-{
-	nng_msg *msg = NULL;
-
-	if (a->rc)
-		return NULL;
-	if (!nng_msg_alloc(&msg, 0) && !nng_msg_append(msg, a->text, strlen(a->text)))
-		return msg;
-	if (msg)
-		nng_msg_free(msg);
-	a->rc = iocom_err_set(&a->err, -ENOMEM, "out of memory");
-	return NULL;
-}
-
-void control_opened_free(struct control_opened *o)
-{
-	message_free(&o->message);
-	free(o->data);
-}
-
-int control_open(struct control *c, struct seal_answer *a, struct control_opened *o,
-		 struct iocom_err *err)
-{
-	const struct control_head *head = &o->message.head;
-	int rc;
-
-	*o = (struct control_opened){0};
-	if (a->rc) {
-		*err = a->err;
-		return a->rc;
-	}
-	rc = message_unpack(&o->message, a->data, a->length, err);
 	if (rc)
 		return rc;
-	o->data = a->data;
-	a->data = NULL;
-	if (strcmp(head->to, c->config.name))
-		rc = iocom_err_set(err, -EACCES, "it is for node '%s', not for this one", head->to);
-	else if (!strcmp(head->from,
-			 c->config.name)) /* home's own jobs are admitted without checks */
-		rc = iocom_err_set(err, -EACCES, "it claims to come from this node itself");
+	rc = open_time(c, &m->head, err);
+	if (rc) {
+		message_free(m);
+		return rc;
+	}
+	if (strcmp(m->head.to, c->config.self.name))
+		rc = iocom_err_set(err, -EACCES, "it is for node '%s', not for this one",
+				   m->head.to);
+	else if (strcmp(m->head.from, session_node(session)))
+		rc = iocom_err_set(err, -EACCES, "node '%s' speaks in the name of node '%s'",
+				   session_node(session), m->head.from);
 	if (rc)
-		control_opened_free(o);
+		message_free(m);
 	return rc;
 }

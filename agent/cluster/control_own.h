@@ -3,27 +3,43 @@
 #ifndef IOCOM_CONTROL_OWN_H
 #define IOCOM_CONTROL_OWN_H
 
-#include <nng/nng.h>
 #include <stdbool.h>
 
-#include "agent/cluster/connection_limit.h"
 #include "agent/cluster/control.h"
 #include "agent/cluster/message.h"
+#include "agent/gate/net_part.h"
 
-#define SERVERS	    16 /* questions answered at the same time */
-#define MESSAGE_MAX (256u << 10)
+#define SERVERS	    GATE_QUESTIONS_MAX /* questions answered at the same time */
+#define MESSAGE_MAX GATE_CONTROL_MAX
+/*
+ * Messages of unknown sessions that are answered: all nodes of a large cluster at once when this
+ * agent starts again.
+ */
+#define UNKNOWN_AT_ONCE 1024
+#define UNKNOWN_PER_S	256
+/* An answer to who has proven nothing waits so long to be taken: the others' questions wait, too.
+ */
+#define STRANGER_WAIT_MS 100
 
 struct call;
-struct peer;
+struct exchange;
+struct greet;
+
+/* Bytes as they go over the network; DATA is malloc'ed, NULL: there is no memory. */
+struct control_bytes {
+	uint8_t *data;
+	size_t length;
+};
 
 struct server {
 	struct control *control;
-	nng_ctx ctx;
-	nng_aio *aio;
-	struct loop_post post;
-	struct seal_question *seal; /* munged is asked: NULL, or the question's or answer's seal */
-	nng_pipe from;		    /* where the question came from */
-	bool sending;
+	uint64_t from;		    /* the question's number at the gate; 0: this server is free */
+	bool judged;		    /* the network part knows what its sender deserves */
+	struct seal_question *seal; /* munged is asked about a HELLO, or for the WELCOME */
+	struct control_bytes hello; /* while munged is asked about it */
+	unsigned version;	    /* of the greeting */
+	struct greeting greeting;
+	uint64_t session;     /* in which the question came, and its answer goes */
 	uint64_t ticket;      /* ticket of the deferred answer; 0: none */
 	bool deferred, early; /* early: it came while the handler still ran */
 	int early_rc;
@@ -33,52 +49,84 @@ struct server {
 
 struct control {
 	struct control_config config;
-	nng_socket rep;
-	struct connection_limit *guests;
-	bool listening;
+	struct net_watch watch;
+	struct sessions *sessions;
 	struct server servers[SERVERS];
 	struct server *asked; /* whose question a handler is answering */
 	uint64_t tickets;
-	struct peer *peers[CONTROL_PEERS_MAX];
-	size_t npeers;
 	struct call *calls;
-	uint64_t next_id, clock;
+	struct greet *greets;
+	struct exchange *exchanges;
+	uint64_t next_id, last_exchange;
+	unsigned unknown; /* UNKNOWN answers that may still be sent */
+	uint64_t unknown_ns;
 };
 
 /* --- control_message.c --- */
 
-/* Asks for the seal of a message; see seal_message. */
-int control_seal(struct control *c, const struct control_head *head, const msgpack_sbuffer *body,
-		 seal_answered answered, void *arg, struct seal_question **question,
-		 struct iocom_err *err);
-/* Returns the message with the seal in A; NULL: there is none, for A's reason. */
-nng_msg *control_sealed(struct seal_answer *a);
-
-struct control_opened {
-	void *data;
-	struct message message;
-};
+/* Returns the sealed message for SESSION; without DATA: no memory, or it is too long. */
+struct control_bytes control_seal(struct control *c, const struct session *session,
+				  const struct control_head *head, const msgpack_sbuffer *body);
 
 /*
- * Takes the opened message and checks that it is for us.  Returns 0, and the caller frees O; or
- * why not, with the reason in ERR.
+ * Opens BYTES, a SEALED of SESSION, in place, and checks that it is from the session's peer and for
+ * us.  Returns 0: the caller frees M before BYTES; enum seal_refusal or negative errno with the
+ * reason in ERR.
  */
-int control_open(struct control *c, struct seal_answer *a, struct control_opened *o,
-		 struct iocom_err *err);
-void control_opened_free(struct control_opened *o);
+int control_open(struct control *c, const struct session *session, uint8_t *bytes, size_t length,
+		 struct message *m, struct iocom_err *err);
 
 /* --- control_answer.c --- */
 
-/* Begins to take questions.  Returns 0 or nng's error. */
-int control_answer_start(struct control *c);
-/* C->rep is closed: frees what waits for questions. */
+/* Begins to take questions from the network part. */
+void control_answer_start(struct control *c);
+/* The network part is gone, or this is the end: frees what waits for questions. */
 void control_answer_stop(struct control *c);
+
+/* --- control_exchange.c: one question and its answer, as bytes --- */
+
+/*
+ * Gets the answer, borrowed (it may be changed); or RC != 0 and WHY; -ESTALE: the connection was
+ * lost after SINCE_NS, and nothing was sent.
+ */
+typedef void (*exchange_answered)(void *arg, int rc, uint8_t *answer, size_t length,
+				  const char *why);
+
+/* Begins to take answers from the network part. */
+void exchange_start(struct control *c);
+/* Returns NULL without memory. */
+struct exchange *exchange_new(struct control *c, const struct gate_place *at,
+			      exchange_answered answered, void *arg);
+/*
+ * Sends these bytes, but over no connection that was lost after SINCE_NS (0: over any); ANSWERED
+ * will be called.  If the network part starts again just now, they wait for it, at most
+ * CONTROL_TIMEOUT_MS.  It may be used again afterwards.  Returns 0; negative errno with the reason
+ * in ERR: ANSWERED is not called.
+ */
+int exchange_send(struct exchange *x, const void *data, size_t length, uint64_t since_ns,
+		  struct iocom_err *err);
+void exchange_free(struct exchange *x); /* NULL is fine; ANSWERED is not called */
+/* The network part is gone: all that have been sent get -ECONNRESET. */
+void exchange_down(struct control *c);
+/* It is there again: sends what waits for it. */
+void exchange_up(struct control *c);
+
+/* --- control_greet.c --- */
+
+/*
+ * Greets NODE ("": whoever is there) at AT, if that is not being done.  At its end
+ * control_greeted is called.  Returns 0; negative errno with the reason in ERR.
+ */
+int control_greet(struct control *c, const char *node, const struct gate_place *at,
+		  struct iocom_err *err);
+/* Ends all greetings without a word. */
+void control_greet_stop(struct control *c);
 
 /* --- control_ask.c --- */
 
+/* The greeting at URL is over: RC 0, or why there is no session. */
+void control_greeted(struct control *c, const char *url, int rc, const char *why);
 /* Ends all questions with -ECANCELED. */
 void control_ask_cancel(struct control *c);
-/* Closes the connections to peers, of which no question is left. */
-void control_ask_disconnect(struct control *c);
 
 #endif

@@ -14,31 +14,23 @@ void message_pack(const struct control_head *head, const msgpack_sbuffer *body,
 	msgpack_packer pk;
 
 	pack_begin(&pk, out, 7);
-	pack_u64(&pk, "v", CONTROL_VERSION);
 	pack_str(&pk, "type", head->type);
 	pack_str(&pk, "from", head->from);
 	pack_str(&pk, "to", head->to);
 	pack_str(&pk, "job", head->job);
 	pack_u64(&pk, "id", head->id);
+	pack_u64(&pk, "at", head->at_ms);
 	pack_bin(&pk, "body", body->data, body->size);
 }
 
 static int take_head(const msgpack_object *map, struct control_head *head, struct iocom_err *err)
 {
-	uint64_t version;
-
-	if (unpack_u64(map, "v", &version))
-		return iocom_err_set(err, -EBADMSG, "not a message of iocom");
-	if (version != CONTROL_VERSION)
-		return iocom_err_set(err, -EPROTO,
-				     "the sender speaks control version %llu, this agent %d;  "
-				     "install the same iocom version on all nodes",
-				     (unsigned long long)version, CONTROL_VERSION);
 	if (unpack_str(map, "type", head->type, sizeof(head->type)) ||
 	    unpack_str(map, "from", head->from, sizeof(head->from)) ||
 	    unpack_str(map, "to", head->to, sizeof(head->to)) ||
 	    unpack_str(map, "job", head->job, sizeof(head->job)) ||
-	    unpack_u64(map, "id", &head->id))
+	    unpack_u64(map, "id", &head->id) || unpack_u64(map, "at", &head->at_ms) ||
+	    head->at_ms > INT64_MAX)
 		return iocom_err_set(err, -EBADMSG, "incomplete message");
 	return 0;
 }

@@ -13,8 +13,8 @@ struct message {
 void message_pack(const struct control_head *head, const msgpack_sbuffer *body,
 		  msgpack_sbuffer *out);
 /*
- * Reads DATA, which must stay until message_free.  Returns 0; -EBADMSG, -EPROTO (another version)
- * with the reason in ERR, and nothing to free.
+ * Reads DATA, which must stay until message_free.  Returns 0; -EBADMSG with the reason in
+ * ERR, and nothing to free.
  */
 int message_unpack(struct message *message, const void *data, size_t length, struct iocom_err *err);
 void message_free(struct message *message);

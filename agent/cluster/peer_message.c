@@ -16,7 +16,7 @@
 static const char *const peer_type_names[PEER_TYPES] = {
 	[PEER_ADMIT] = "admit",	      [PEER_STARTED] = "started", [PEER_DONE] = "done",
 	[PEER_KILL] = "kill",	      [PEER_RENEW] = "renew",	  [PEER_HELLO] = "hello",
-	[PEER_PROGRESS] = "progress",
+	[PEER_PROGRESS] = "progress", [PEER_KEY] = "key",	  [PEER_ATTACH] = "attach",
 };
 
 const char *peer_type_name(enum peer_type type)
@@ -70,6 +70,14 @@ void peer_request_pack(const struct peer_request *r, msgpack_sbuffer *out)
 	case PEER_RENEW:
 		pack_begin(&pk, out, 1);
 		pack_u64(&pk, "lease_ms", r->renew.lease_ms);
+		break;
+	case PEER_ATTACH:
+		pack_begin(&pk, out, 2);
+		pack_u64(&pk, "uid", r->attach.uid);
+		pack_u64(&pk, "hops", r->attach.hops);
+		break;
+	case PEER_KEY:
+		pack_begin(&pk, out, 0);
 		break;
 	default:
 		pack_begin(&pk, out, 2);
@@ -152,6 +160,18 @@ static int unpack_kill(struct peer_request *r, const msgpack_object *body)
 	return 0;
 }
 
+static int unpack_attach(struct peer_request *r, const msgpack_object *body)
+{
+	uint64_t uid, hops;
+
+	if (unpack_u64(body, "uid", &uid) || uid >= UINT32_MAX || unpack_u64(body, "hops", &hops) ||
+	    hops > 1)
+		return -EBADMSG;
+	r->attach.uid = (uid_t)uid;
+	r->attach.hops = (unsigned)hops;
+	return 0;
+}
+
 static int unpack_hello(struct peer_request *r, const msgpack_object *body)
 {
 	uint64_t port;
@@ -179,8 +199,11 @@ int peer_request_unpack(struct peer_request *r, enum peer_type type, const char 
 		return unpack_reports(r, body);
 	case PEER_KILL:
 		return unpack_kill(r, body);
-	case PEER_RENEW:
-		return 0; /* home knows the lease's length itself */
+	case PEER_RENEW: /* home knows the lease's length itself */
+	case PEER_KEY:
+		return 0;
+	case PEER_ATTACH:
+		return unpack_attach(r, body);
 	default:
 		return unpack_hello(r, body);
 	}
@@ -209,6 +232,43 @@ static void pack_grant(const struct peer_grant *g, msgpack_packer *pk)
 	pack_str(pk, "text", g->text);
 }
 
+static void pack_ticket(const struct peer_answer *answer, msgpack_packer *pk)
+{
+	const struct peer_attach *a = &answer->attach;
+
+	msgpack_pack_map(pk, answer->ok ? 9 : 2);
+	pack_bool(pk, "ok", answer->ok);
+	pack_str(pk, "text", answer->text);
+	if (!answer->ok)
+		return;
+	pack_str(pk, "job", a->job);
+	pack_u64(pk, "later", a->later);
+	pack_str(pk, "node", a->node);
+	pack_str(pk, "address", a->address);
+	pack_u64(pk, "port", a->port);
+	pack_str(pk, "ticket", a->ticket);
+	pack_bin(pk, "key", a->key, sizeof(a->key));
+}
+
+static void pack_bulletin_key(const struct bulletin_key *key, msgpack_packer *pk)
+{
+	pack_u64(pk, "epoch", key->epoch);
+	pack_bin(pk, "key", key->key, sizeof(key->key));
+	pack_u64(pk, "next", key->next);
+}
+
+static int unpack_bulletin_key(struct bulletin_key *key, const msgpack_object *body)
+{
+	const msgpack_object *bytes = unpack_get(body, "key");
+
+	if (unpack_u64(body, "epoch", &key->epoch) || !key->epoch ||
+	    unpack_u64(body, "next", &key->next) || !bytes || bytes->type != MSGPACK_OBJECT_BIN ||
+	    bytes->via.bin.size != sizeof(key->key))
+		return -EBADMSG;
+	memcpy(key->key, bytes->via.bin.ptr, sizeof(key->key));
+	return 0;
+}
+
 void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msgpack_sbuffer *out)
 {
 	msgpack_packer pk;
@@ -218,9 +278,15 @@ void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msg
 		pack_grant(&answer->grant, &pk);
 		return;
 	}
-	msgpack_pack_map(&pk, type == PEER_DONE ? 3 : 2);
+	if (type == PEER_ATTACH) {
+		pack_ticket(answer, &pk);
+		return;
+	}
+	msgpack_pack_map(&pk, type == PEER_KEY ? 5 : type == PEER_DONE ? 3 : 2);
 	pack_bool(&pk, "ok", answer->ok);
 	pack_str(&pk, "text", answer->text);
+	if (type == PEER_KEY)
+		pack_bulletin_key(&answer->key, &pk);
 	if (type == PEER_DONE)
 		pack_u64(&pk, "taken", answer->taken);
 }
@@ -245,6 +311,27 @@ static int unpack_grant(struct peer_grant *g, const msgpack_object *body)
 	return 0;
 }
 
+/* Returns 0 or -EBADMSG. */
+static int unpack_ticket(struct peer_attach *a, const msgpack_object *body)
+{
+	const msgpack_object *key = unpack_get(body, "key");
+	uint64_t port, later;
+
+	if (unpack_str(body, "job", a->job, sizeof(a->job)) || !spec_job_valid(a->job) ||
+	    unpack_u64(body, "later", &later) || later > INT16_MAX ||
+	    unpack_str(body, "node", a->node, sizeof(a->node)) || !a->node[0] ||
+	    unpack_str(body, "address", a->address, sizeof(a->address)) ||
+	    unpack_u64(body, "port", &port) || port < 1 || port > UINT16_MAX ||
+	    unpack_str(body, "ticket", a->ticket, sizeof(a->ticket)) ||
+	    strlen(a->ticket) != SECRET_TICKET_MAX - 1 || !key || key->type != MSGPACK_OBJECT_BIN ||
+	    key->via.bin.size != sizeof(a->key))
+		return -EBADMSG;
+	a->later = (unsigned)later;
+	a->port = (uint16_t)port;
+	memcpy(a->key, key->via.bin.ptr, sizeof(a->key));
+	return 0;
+}
+
 int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const msgpack_object *body)
 {
 	uint64_t taken;
@@ -256,6 +343,10 @@ int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const ms
 		return -EBADMSG;
 	if (unpack_str(body, "text", answer->text, sizeof(answer->text)))
 		answer->text[0] = 0;
+	if (type == PEER_ATTACH)
+		return answer->ok ? unpack_ticket(&answer->attach, body) : 0;
+	if (type == PEER_KEY && answer->ok && unpack_bulletin_key(&answer->key, body))
+		return -EBADMSG;
 	/* An older home takes only the first report and sends no count. */
 	answer->taken = unpack_u64(body, "taken", &taken) || taken < 1 ? 1 : (size_t)taken;
 	return 0;

@@ -12,6 +12,9 @@
  *   kill     home to guest     { uid, signal }               { ok, text }
  *   renew    guest to home     { lease_ms }                  { ok, text }; not ok: fenced
  *   hello    any to any        { address, port }: subscribe to me    { ok, text }
+ *   key      any to any        { }: the key of your bulletins        { ok, epoch, key, next }
+ *   attach   any to home       { uid, hops: 0 }              { ok, text, job, later, node,
+ *            any to guest      { uid, hops: 1 }                address, port, ticket, key }
  */
 #ifndef IOCOM_PEER_MESSAGE_H
 #define IOCOM_PEER_MESSAGE_H
@@ -21,9 +24,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/channel/bulletin_seal.h"
 #include "agent/jobs/job_order.h"
 #include "agent/jobs/job_report.h"
 #include "iocom/vector.h"
+#include "user/channel/secret.h"
 #include "user/spec.h"
 
 enum peer_type {
@@ -34,6 +39,8 @@ enum peer_type {
 	PEER_RENEW,
 	PEER_HELLO,
 	PEER_PROGRESS,
+	PEER_KEY,
+	PEER_ATTACH,
 	PEER_TYPES
 };
 
@@ -70,6 +77,10 @@ struct peer_request {
 			char address[IOCOM_ADDRESS_MAX];
 			uint16_t port;
 		} hello;
+		struct {
+			uid_t uid;
+			unsigned hops; /* 0: to the job's home; 1: to where it runs */
+		} attach;
 	};
 };
 
@@ -83,12 +94,29 @@ struct peer_grant {
 	char text[PEER_TEXT_MAX];
 };
 
+/* What the guest answers to PEER_ATTACH, if OK, and its home passes on. */
+struct peer_attach {
+	char job[SPEC_JOB_MAX]; /* the last attempt's name */
+	unsigned later;		/* how many attempts it is later than the one asked about */
+	char node[IOCOM_NAME_MAX], address[IOCOM_ADDRESS_MAX];
+	uint16_t port; /* of job streams */
+	char ticket[SECRET_TICKET_MAX];
+	uint8_t key[SECRET_KEY];
+};
+
 struct peer_answer {
 	bool ok; /* for all types but PEER_ADMIT */
 	char text[PEER_TEXT_MAX];
 	int error;    /* if not OK: the negative errno; set in this node's own answers only */
 	size_t taken; /* PEER_DONE: how many reports, from the first, home has written */
-	struct peer_grant grant;
+	union {
+		struct peer_grant grant;
+		struct peer_attach attach;
+	};
+	struct bulletin_key key; /* PEER_KEY */
+	/* Who answered, as its session proves; set by the receiver, "" in this node's own answers.
+	 */
+	char from[IOCOM_NAME_MAX];
 };
 
 /* The type's name on the wire, such as "admit". */

@@ -132,7 +132,8 @@ void peer_requests_stop(struct peers *p)
 
 /* --- asking --------------------------------------------------------------------- */
 
-static void asked_answered(void *arg, int rc, const msgpack_object *body, const char *why)
+static void asked_answered(void *arg, int rc, const char *from, const msgpack_object *body,
+			   const char *why)
 {
 	struct peers_call *call = arg;
 	struct peer_answer answer;
@@ -141,6 +142,8 @@ static void asked_answered(void *arg, int rc, const msgpack_object *body, const 
 		rc = -EBADMSG;
 		why = "the answer is incomplete";
 	}
+	if (!rc)
+		snprintf(answer.from, sizeof(answer.from), "%s", from);
 	call_end(call, rc, &answer, why);
 }
 
@@ -263,19 +266,21 @@ static int peers_first_time(struct peers *p, const struct control_head *head, st
 }
 
 /*
- * The journal did not take an `admit`, so it is not obeyed; its home learns why instead of waiting.
- * A replayed refusal gives nothing away.
+ * The journal did not take a question of TYPE for which somebody waits, so it is not obeyed; the
+ * asker learns why instead of waiting.  A replayed refusal gives nothing away.
  */
-static int refuse_admit(struct peers *p, const struct iocom_err *why, msgpack_sbuffer *out)
+static int refuse_unwritten(struct peers *p, enum peer_type type, const struct iocom_err *why,
+			    msgpack_sbuffer *out)
 {
 	struct peer_answer answer = {.grant = {.boot_id = p->base->boot_id, .reason = "journal"}};
 
 	snprintf(answer.grant.text, sizeof(answer.grant.text), "%.*s", PEER_TEXT_MAX - 1,
 		 why->text);
-	p->base->counters->admissions_refused++;
+	peer_answer_refuse(&answer, "%.*s", PEER_TEXT_MAX - 1, why->text);
+	p->base->counters->admissions_refused += type == PEER_ADMIT;
 	control_undefer(p->control);
 	msgpack_sbuffer_clear(out);
-	peer_answer_pack(PEER_ADMIT, &answer, out);
+	peer_answer_pack(type, &answer, out);
 	return 0;
 }
 
@@ -361,6 +366,7 @@ int peer_requests_handle(void *arg, const struct control_head *head, const msgpa
 			 msgpack_sbuffer *out)
 {
 	struct peers *p = arg;
+	enum peer_type type;
 	struct iocom_err err = {0};
 	int rc = journal_begin(p->journal, &err), end;
 	bool unwritten = rc != 0, tells = false;
@@ -386,8 +392,9 @@ int peer_requests_handle(void *arg, const struct control_head *head, const msgpa
 		log_write(p->base->log, LOG_L_WARNING, "refused a '%s' message of node %s: %s",
 			  head->type, head->from, err.text);
 	}
-	if (rc && unwritten && !strcmp(head->type, peer_type_name(PEER_ADMIT)))
-		return refuse_admit(p, &err, out);
+	if (rc && unwritten && !peer_type_parse(head->type, &type) &&
+	    (type == PEER_ADMIT || type == PEER_ATTACH))
+		return refuse_unwritten(p, type, &err, out);
 	return rc || !tells ? rc : peers_hold(p, out);
 }
 

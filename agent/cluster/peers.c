@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The nodes of the cluster; see peers.h.  Questions and answers are in peer_requests.c. */
+/*
+ * The nodes of the cluster; see peers.h.  Questions and answers are in peer_requests.c.  What is
+ * heard comes from the network part, which may lie: so what a vector may bring about is what any
+ * node of the cluster may bring about.
+ */
 #include "agent/cluster/peers.h"
 
 #include <stdio.h>
@@ -7,20 +11,23 @@
 #include <string.h>
 
 #include "agent/cluster/peer_requests.h"
-#include "agent/cluster/probe.h"
-#include "agent/cluster/tunnel.h"
 
 #define HELLO_EVERY  15 /* seconds, as calls of peers_chores */
 #define DIRECT_NODES 64 /* in a cluster of up to 64 nodes, each hears all others directly */
 
 /* --- what is heard ------------------------------------------------------------- */
 
+static void peers_dial_heard(struct peers *p, const struct iocom_vector *v)
+{
+	if (p->matrix.count <= DIRECT_NODES && v->address[0])
+		bulletin_dial_heard(p->bulletin, v->address, v->port);
+}
+
 static void peers_joined(struct peers *p, const struct iocom_vector *v)
 {
 	log_write(p->base->log, LOG_L_INFO, "node %s at %s:%u is here", v->name, v->address,
 		  v->port);
-	if (p->matrix.count <= DIRECT_NODES && v->address[0])
-		bulletin_dial(p->bulletin, v->address, v->port);
+	peers_dial_heard(p, v);
 	p->chores = 0; /* the next peers_chores greets it */
 }
 
@@ -29,7 +36,7 @@ static void peers_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns
 	struct peers *p = arg;
 	struct counters *counters = p->base->counters;
 	const struct matrix_entry *e = matrix_find(&p->matrix, v->name);
-	bool joins = !e || !e->alive;
+	bool joins = !e || !e->alive, doubted = e && e->doubted;
 
 	if (direct)
 		skews_forget(&p->skews, v->name);
@@ -38,6 +45,8 @@ static void peers_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns
 		counters->vectors_accepted++;
 		if (joins)
 			peers_joined(p, v);
+		else if (doubted)
+			peers_dial_heard(p, v);
 		break;
 	case MATRIX_E_OWN:
 		if (direct && v->boot_id != p->base->boot_id) {
@@ -59,11 +68,29 @@ static void peers_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns
 	}
 }
 
+static void peers_heard_of(void *arg, const struct gate_message *m, uint8_t *tail, size_t n,
+			   const int *fds)
+{
+	(void)tail;
+	(void)n;
+	(void)fds;
+	peers_heard(arg, &m->vector.vector, m->vector.age_ns, m->vector.direct);
+}
+
 static void peers_skewed(void *arg, const char *node, int64_t ahead_s)
 {
 	struct peers *p = arg;
 
 	skews_note(&p->skews, node, ahead_s, loop_boot_ns(p->base->loop));
+}
+
+static void peers_heard_skewed(void *arg, const struct gate_message *m, uint8_t *tail, size_t n,
+			       const int *fds)
+{
+	(void)tail;
+	(void)n;
+	(void)fds;
+	peers_skewed(arg, m->skewed.node, m->skewed.ahead_s);
 }
 
 static int peers_on_hello(void *arg, const struct peer_request *r, uint64_t ticket,
@@ -78,83 +105,138 @@ static int peers_on_hello(void *arg, const struct peer_request *r, uint64_t tick
 	return 0;
 }
 
+/* --- keys of bulletins --------------------------------------------------------- */
+
+static int peers_on_key(void *arg, const struct peer_request *r, uint64_t ticket,
+			struct peer_answer *answer)
+{
+	struct peers *p = arg;
+
+	(void)r;
+	(void)ticket;
+	answer->ok = p->bulletin != NULL;
+	if (p->bulletin)
+		bulletin_own_key(p->bulletin, &answer->key);
+	return 0;
+}
+
+/* A question to a publisher whose name may not be known yet. */
+struct key_question {
+	struct peers *peers;
+	struct gate_place at;
+};
+
+static void peers_key_answered(void *arg, int rc, const struct peer_answer *answer, const char *why)
+{
+	struct key_question *q = arg;
+	struct bulletin *bulletin = q->peers->bulletin; /* NULL: the agent is stopping */
+
+	(void)why; /* control has logged it */
+	if (bulletin && !rc && answer->ok)
+		bulletin_key(bulletin, &q->at, answer->from, &answer->key);
+	else if (bulletin)
+		bulletin_key(bulletin, &q->at, "", NULL);
+	free(q);
+}
+
+static void peers_ask_key(void *arg, const struct gate_place *at)
+{
+	const struct peer_request request = {.type = PEER_KEY};
+	struct key_question *q = calloc(1, sizeof(*q));
+	struct peers *p = arg;
+
+	if (q) {
+		q->peers = p;
+		q->at = *at;
+	}
+	if (!q || peers_ask(p, "", at->address, at->port, &request, peers_key_answered, q, NULL)) {
+		bulletin_key(p->bulletin, at, "", NULL);
+		free(q);
+	}
+}
+
 /* --- set-up -------------------------------------------------------------------- */
 
-static int make_tunnels(struct peers *p, struct iocom_err *err)
+/* Tells a network part that has begun, perhaps anew, which peers are configured. */
+static void peers_up(void *arg)
 {
-	bool shared = false;
-	int rc = tunnels_new(&p->tunnels, p->base, &shared, err);
+	struct peers *p = arg;
+	const struct settings *set = p->base->set;
+	struct gate_message m = {.type = GATE_PEER};
 
-	if (rc || !p->tls) /* without TLS relays only probe silent peers */
-		return rc;
-	if (shared)
-		log_write(p->base->log, LOG_L_WARNING,
-			  "TLS relays run as nobody, which other services may use too; create a "
-			  "user 'iocom', or name one in relay_user");
-	else
-		log_write(p->base->log, LOG_L_INFO, "TLS relays run as uid %u",
-			  (unsigned)tunnels_uid(p->tunnels));
-	return 0;
+	for (size_t i = 0; p->dials && i < set->npeers; i++) {
+		if (settings_is_self(set, &set->peers[i]))
+			continue;
+		m.place = (struct gate_place){.port = set->peers[i].port};
+		snprintf(m.place.address, sizeof(m.place.address), "%s", set->peers[i].address);
+		(void)net_part_send(p->net, &m, NULL, 0, NULL);
+	}
+}
+
+/* What the last network part said of nodes may have been lies, which must not outlive it. */
+static void peers_down(void *arg)
+{
+	struct peers *p = arg;
+
+	matrix_doubt(&p->matrix);
 }
 
 static int peers_listen(struct peers *p, struct iocom_err *err)
 {
 	const struct settings *set = p->base->set;
-	const struct bulletin_config b = {
+	const struct bulletin_config b = {.loop = p->base->loop,
+					  .net = p->net,
+					  .counters = p->base->counters,
+					  .ask_key = peers_ask_key,
+					  .arg = p};
+	struct control_config c = {
 		.loop = p->base->loop,
 		.seal = p->seal,
 		.log = p->base->log,
 		.counters = p->base->counters,
-		.listen = set->listen,
-		.port = (uint16_t)set->port,
-		.each = peers_heard,
-		.arg = p,
-		.tls = p->tls,
-		.skewed = peers_skewed,
-	};
-	const struct control_config c = {
-		.loop = p->base->loop,
-		.seal = p->seal,
-		.log = p->base->log,
-		.counters = p->base->counters,
-		.name = set->name,
-		.listen = set->listen,
-		.port = (uint16_t)set->port,
+		.net = p->net,
+		.self = {.boot_id = p->base->boot_id},
 		.handler = peer_requests_handle,
 		.arg = p,
-		.tls = p->tls,
+		.skewed = peers_skewed,
 	};
-	int rc = bulletin_new(&p->bulletin, &b, err);
+	int rc;
 
-	return rc ? rc : control_new(&p->control, &c, err);
+	snprintf(c.self.name, sizeof(c.self.name), "%s", set->name);
+	snprintf(c.self.cluster, sizeof(c.self.cluster), "%s", set->cluster);
+	rc = bulletin_new(&p->bulletin, &b, err);
+	if (!rc)
+		rc = control_new(&p->control, &c, err);
+	if (rc)
+		return rc;
+	net_part_serve(p->net, GATE_VECTOR, peers_heard_of, p);
+	net_part_serve(p->net, GATE_SKEWED, peers_heard_skewed, p);
+	p->watch = (struct net_watch){.up = peers_up, .down = peers_down, .arg = p};
+	net_part_watch(p->net, &p->watch);
+	return 0;
 }
 
 int peers_start(struct peers *p, const struct base *base, struct journal *journal,
-		struct seal *seal, struct iocom_err *err)
+		struct seal *seal, struct net_part *net, struct iocom_err *err)
 {
-	const struct settings *set = base->set;
-	int rc = 0;
-
 	p->base = base;
 	p->journal = journal;
 	p->seal = seal;
-	matrix_init(&p->matrix, set->name);
+	p->net = net;
+	matrix_init(&p->matrix, base->set->name);
 	peers_serve(p, PEER_HELLO, peers_on_hello, p);
-	if (!seal)
-		return 0;
-	if (set->tls_ca[0])
-		rc = tls_new(&p->tls, set->tls_certificate, set->tls_key, set->tls_ca, err);
-	if (!rc)
-		rc = make_tunnels(p, err);
-	if (!rc)
-		rc = peers_listen(p, err);
-	return rc ? rc : probes_new(&p->probes, base, &p->matrix, p->tunnels, err);
+	peers_serve(p, PEER_KEY, peers_on_key, p);
+	return seal ? peers_listen(p, err) : 0;
 }
 
 void peers_stop(struct peers *p)
 {
-	probes_free(p->probes);
-	p->probes = NULL;
+	if (p->watch.up) {
+		net_part_unwatch(p->net, &p->watch);
+		net_part_serve(p->net, GATE_VECTOR, NULL, NULL);
+		net_part_serve(p->net, GATE_SKEWED, NULL, NULL);
+		p->watch.up = NULL;
+	}
 	bulletin_free(p->bulletin);
 	p->bulletin = NULL;
 	control_free(p->control);
@@ -165,19 +247,15 @@ void peers_stop(struct peers *p)
 void peers_free(struct peers *p)
 {
 	matrix_fini(&p->matrix);
-	tls_free(p->tls);
-	tunnels_free(p->tunnels);
 	seal_free(p->seal);
 	*p = (struct peers){0};
 }
 
 void peers_dial(struct peers *p)
 {
-	const struct settings *set = p->base->set;
-
-	for (size_t i = 0; p->bulletin && i < set->npeers; i++)
-		if (!settings_is_self(set, &set->peers[i]))
-			bulletin_dial(p->bulletin, set->peers[i].address, set->peers[i].port);
+	p->dials = true;
+	if (net_part_is_up(p->net))
+		peers_up(p);
 }
 
 /* --- as time goes by ------------------------------------------------------------- */
@@ -192,24 +270,21 @@ void peers_period(void *arg)
 		log_write(p->base->log, LOG_L_WARNING,
 			  "%zu node%s silent for %d periods: no jobs go there until heard again", n,
 			  n == 1 ? "" : "s", MATRIX_SILENT_PERIODS);
-	if (p->control) {
-		control_count(p->control);
-		bulletin_count(p->bulletin);
-	}
+	if (p->control)
+		control_expire(p->control);
 }
 
 void peers_publish(void *arg, const struct iocom_vector *own, uint64_t now_ns)
 {
 	struct peers *p = arg;
 
+	(void)now_ns;
 	if (p->bulletin)
-		bulletin_publish(p->bulletin, own, &p->matrix, now_ns);
+		bulletin_publish(p->bulletin, own);
 }
 
 void peers_chores(struct peers *p)
 {
-	if (p->probes)
-		probes_run(p->probes);
 	if (p->chores++ % HELLO_EVERY == 0)
 		peer_requests_hello(p);
 }

@@ -17,13 +17,11 @@
 #include "agent/base/base.h"
 #include "agent/cluster/bulletin.h"
 #include "agent/cluster/control.h"
-#include "agent/cluster/matrix.h"
+#include "agent/base/matrix.h"
 #include "agent/cluster/peer_message.h"
 #include "agent/cluster/skews.h"
 
 struct journal;
-struct probes;
-struct tunnels;
 
 /* A handler's result: it will answer later, by peers_answer. */
 #define PEERS_LATER 1
@@ -49,13 +47,12 @@ typedef int (*peers_asker)(void *peers, const char *node, const char *address, u
 struct peers {
 	const struct base *base;
 	struct journal *journal;
-	struct seal *seal; /* NULL: this agent serves its own machine only; the next three are NULL
-			      too */
+	struct seal *seal; /* NULL: this agent serves its own machine only; so are the next two */
 	struct bulletin *bulletin;
 	struct control *control;
-	struct probes *probes;	 /* probes silent peers */
-	struct tls *tls;	 /* NULL: no TLS */
-	struct tunnels *tunnels; /* relays of job streams; NULL: this machine only */
+	struct net_part *net;
+	struct net_watch watch;
+	bool dials; /* peers_dial was called */
 	struct matrix matrix;
 	struct skews skews;
 	unsigned chores;	  /* calls of peers_chores since the last new node */
@@ -70,15 +67,15 @@ struct peers {
 
 /*
  * Starts all parts; nothing is heard or answered before the loop runs.  SEAL NULL: this machine
- * only.  Takes SEAL.  Returns 0 or negative errno with the reason in ERR; call peers_free in any
- * case.
+ * only.  Takes SEAL; NET is borrowed, and needed if there is a SEAL.  Returns 0 or negative errno
+ * with the reason in ERR; call peers_free in any case.
  */
 int peers_start(struct peers *peers, const struct base *base, struct journal *journal,
-		struct seal *seal, struct iocom_err *err);
+		struct seal *seal, struct net_part *net, struct iocom_err *err);
 /* Stops hearing, asking and answering: open questions end with -ECANCELED. */
 void peers_stop(struct peers *peers);
 void peers_free(struct peers *peers);
-/* Subscribes to the configured peers. */
+/* Subscribes to the configured peers, and has silent ones probed. */
 void peers_dial(struct peers *peers);
 
 /* Registers HANDLER for questions of TYPE. */
@@ -103,7 +100,7 @@ void peers_forget(struct peers *peers, const void *arg);
  */
 void peers_publish(void *peers, const struct iocom_vector *own, uint64_t now_ns);
 void peers_period(void *peers);
-/* Once a second: greets new nodes, probes silent ones. */
+/* Once a second: greets new nodes. */
 void peers_chores(struct peers *peers);
 /* Returns true if munged on this machine does not answer, so that every node looks silent. */
 bool peers_mute(const struct peers *peers);

@@ -39,7 +39,6 @@ struct seal_question {
 	enum seal_lane lane;
 	seal_answered answered;
 	void *arg;
-	bool replayed_ok;
 	/* The thread has these while it runs. */
 	char *socket, *text; /* the credential, as input or result */
 	void *data;	     /* the message, as input or result */
@@ -60,6 +59,8 @@ static void seal_question_free(struct question_task *task)
 	credential_free(&q->credential);
 	free(q->socket);
 	free(q->text);
+	if (q->data)
+		explicit_bzero(q->data, q->length);
 	free(q->data);
 	free(q);
 }
@@ -93,6 +94,9 @@ static void seal_encode(struct question_task *task)
 	if (q->e == EMUNGE_SUCCESS) {
 		munge_ctx_set(ctx, MUNGE_OPT_TTL, SEAL_TTL_S);
 		munge_ctx_set(ctx, MUNGE_OPT_UID_RESTRICTION, (uid_t)0);
+		/* What is sealed may be secret: munged's own defaults may be weaker. */
+		munge_ctx_set(ctx, MUNGE_OPT_CIPHER_TYPE, MUNGE_CIPHER_AES256);
+		munge_ctx_set(ctx, MUNGE_OPT_MAC_TYPE, MUNGE_MAC_SHA256);
 		q->e = munge_encode(&q->text, ctx, q->data, (int)q->length);
 	}
 	context_done(q, ctx);
@@ -182,8 +186,6 @@ static int seal_judge(const struct seal_question *q, struct iocom_err *err)
 
 	if (q->e == EMUNGE_CRED_EXPIRED || q->e == EMUNGE_CRED_REWOUND)
 		rc = skew(q, err);
-	else if (q->e == EMUNGE_CRED_REPLAYED && q->replayed_ok)
-		rc = 0;
 	else
 		rc = foreign(q, err);
 	if ((!rc || rc == SEAL_E_SKEW) && q->uid != 0)
@@ -208,6 +210,8 @@ static void seal_tell(struct seal_question *q, struct seal_answer *a)
 	seal_noted(q->seal, q->lane, a->rc);
 	q->answered(q->arg, a);
 	free(a->text);
+	if (a->data)
+		explicit_bzero(a->data, a->length);
 	free(a->data);
 	credential_free(&a->credential);
 }
@@ -378,8 +382,8 @@ static int seal_ask_about(struct seal *seal, enum seal_lane lane, const void *te
 }
 
 int seal_open_message(struct seal *seal, enum seal_lane lane, const void *credential, size_t length,
-		      bool replayed_ok, seal_answered answered, void *arg,
-		      struct seal_question **question, struct iocom_err *err)
+		      seal_answered answered, void *arg, struct seal_question **question,
+		      struct iocom_err *err)
 {
 	struct seal_question *q;
 
@@ -388,8 +392,6 @@ int seal_open_message(struct seal *seal, enum seal_lane lane, const void *creden
 		return iocom_err_set(err, SEAL_E_GARBAGE, "not a MUNGE credential");
 	}
 	q = question_new(seal, seal_decode, seal_opened, answered, arg);
-	if (q)
-		q->replayed_ok = replayed_ok;
 	return seal_ask_about(seal, lane, credential, length, q, question, err);
 }
 

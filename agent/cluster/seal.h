@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Seals: agents prove to each other that they are root of a cluster machine by MUNGE credentials
- * that carry the message.  Only credentials made by uid 0 are accepted, and only uid 0 may open
- * them.
+ * that carry a message, once in an hour (greeting.h).  Only credentials made by uid 0 are accepted,
+ * and only uid 0 may open them.
  *
  * Threads ask munged (question_thread.h), and the answer comes back to the loop.  Each lane has a
  * thread and a bounded queue of its own, so that what others send cannot delay what this node sends
@@ -17,6 +17,7 @@
 
 #include "agent/base/counters.h"
 #include "agent/base/loop.h"
+#include "agent/base/seal_refusal.h"
 #include "iocom/err.h"
 #include "user/spec.h"
 
@@ -24,8 +25,6 @@
 
 struct seal;
 struct seal_question; /* it has no answer yet */
-
-#define SEAL_TTL_S 60 /* credentials are valid this long before and after: clocks may differ */
 
 /*
  * How long munged may take (it needs a tenth of a millisecond), normally and at the agent's start.
@@ -40,15 +39,6 @@ enum seal_lane {
 	SEAL_STARTS,   /* credentials of jobs that have a lease here */
 	SEAL_ATTACHES, /* credentials of clients that attach */
 	SEAL_LANES
-};
-
-/* Why a seal was refused. */
-enum seal_refusal {
-	SEAL_E_GARBAGE = 1, /* no credential at all */
-	SEAL_E_FORGED,	    /* damaged, made with another key, or not by uid 0 */
-	SEAL_E_SKEW,	    /* expired, or from the future: clocks differ */
-	SEAL_E_REPLAYED,
-	SEAL_E_REFUSALS
 };
 
 /* What came of a question.  All that it points to is freed afterwards: take it and set NULL. */
@@ -90,13 +80,10 @@ size_t seal_waiting(const struct seal *seal);
  */
 int seal_message(struct seal *seal, const void *data, size_t length, seal_answered answered,
 		 void *arg, struct seal_question **question, struct iocom_err *err);
-/*
- * Opens CREDENTIAL, LENGTH bytes as received.  REPLAYED_OK: for bulletins only, where (boot id,
- * sequence) detects replays.
- */
+/* Opens CREDENTIAL, LENGTH bytes as received. */
 int seal_open_message(struct seal *seal, enum seal_lane lane, const void *credential, size_t length,
-		      bool replayed_ok, seal_answered answered, void *arg,
-		      struct seal_question **question, struct iocom_err *err);
+		      seal_answered answered, void *arg, struct seal_question **question,
+		      struct iocom_err *err);
 /* Calls credential_open (spec.h) for a job's start or attach. */
 int seal_open_credential(struct seal *seal, enum seal_lane lane, const char *text,
 			 seal_answered answered, void *arg, struct seal_question **question,

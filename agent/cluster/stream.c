@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Job streams from other machines: their port, and their places.  stream_read.c reads the first
- * frame of each, stream_answer.c answers it.
+ * Job streams from other machines: their places.  stream_offer.c gets them from the network part,
+ * stream_secure.c does the handshake, stream_read.c reads the first frame of each, and
+ * stream_answer.c answers it.
  */
 #include "agent/cluster/stream.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "agent/base/loop_share.h"
+#include "agent/base/listen.h"
+#include "agent/cluster/seal.h"
 #include "agent/cluster/stream_own.h"
+#include "user/clock.h"
+#include "user/wire.h"
 
-_Static_assert(ADDRESS_LIMIT_MAX > STREAMS_MAX, "each stream has a source");
+/* A stream of which munged is asked keeps its place. */
+_Static_assert(STREAMS_MAX > 2 * SEAL_QUESTIONS_MAX, "one can be dropped for others");
 
 size_t streams_count(const struct streams *streams)
 {
@@ -31,87 +29,61 @@ size_t streams_bytes(const struct streams *streams)
 	return streams ? streams->bytes : 0;
 }
 
-/*
- * All places are taken: drops the oldest stream of the address with most.  An honest client has
- * sent its start message before its stream is the oldest.
- */
-static void stream_make_room(struct streams *streams)
+bool stream_is_time(uint64_t *said_ns)
 {
-	int most = address_limit_most(&streams->sources);
-	struct stream *oldest = NULL, *of_all = NULL;
+	uint64_t now = clock_boot_ns();
 
-	for (struct stream *s = streams->first; s; s = s->next) {
-		of_all = s;
-		if (s->source == most)
-			oldest = s;
-	}
-	if (!oldest) /* each address has one stream, and the newcomer's is its first */
-		oldest = of_all;
-	if (stream_is_time(&streams->crowded_ns))
-		log_write(streams->base->log, LOG_L_WARNING,
-			  "%d job streams have not begun, most of them from %s: its oldest are "
-			  "dropped",
-			  STREAMS_MAX, oldest->peer);
-	stream_cut(oldest);
-}
-
-/*
- * Returns true if a stream from this address is let in and has its source.  With TLS each stream is
- * a process: the address with most streams is refused instead of losing its oldest.
- */
-static bool stream_enter(struct streams *streams, struct stream *s, const struct sockaddr *sa)
-{
-	s->source = address_limit_enter(&streams->sources, sa);
-	if (s->source < 0 || streams->count < STREAMS_MAX)
-		return s->source >= 0;
-	if (streams->tunnels && address_limit_most(&streams->sources) == s->source) {
-		address_limit_leave(&streams->sources, s->source);
-		s->source = -1;
+	if (*said_ns && now - *said_ns < STREAM_START_NS)
 		return false;
-	}
-	stream_make_room(streams);
+	*said_ns = now;
 	return true;
 }
 
-static void stream_accept_one(struct streams *streams, int fd, const struct sockaddr *sa,
-			      socklen_t n)
+void stream_free(struct stream *s)
 {
-	struct stream *s;
-	int one = 1;
+	struct loop *loop = s->streams->base->loop;
 
-	if (descriptors_scarce(fd)) {
-		streams->base->counters->descriptors_refused++;
-		streams->base->counters->streams_refused++;
-		if (stream_is_time(&streams->scarce_ns))
-			log_write(streams->base->log, LOG_L_WARNING,
-				  "no job stream from other machines: the last %d descriptors are "
-				  "for root and the agent; raise its limit of open files",
-				  DESCRIPTORS_RESERVED);
-		close(fd);
-		return;
-	}
-	s = calloc(1, sizeof(*s));
-	if (!s || !stream_enter(streams, s, sa)) {
-		streams->base->counters->streams_refused++;
-		close(fd);
-		free(s);
-		return;
-	}
-	s->wrapped = streams->tunnels != NULL;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-	s->streams = streams;
-	s->fd = fd;
-	if (getnameinfo(sa, n, s->peer, sizeof(s->peer), NULL, 0, NI_NUMERICHOST))
-		strcpy(s->peer, "?");
-	s->entry = (struct loop_fd){.fd = fd, .ready = stream_ready, .arg = s};
-	s->timer = (struct loop_timer){.fire = stream_overdue, .arg = s};
-	if (loop_add(streams->base->loop, &s->entry, EPOLLIN)) {
-		address_limit_leave(&streams->sources, s->source);
-		close(fd);
-		free(s);
-		return;
-	}
+	seal_forget(s->streams->seal, s->opens);
+	loop_cancel(loop, &s->timer);
+	loop_remove(loop, &s->entry);
+	if (s->fd >= 0)
+		wire_close(s->fd);
+	*s->link = s->next;
+	if (s->next)
+		s->next->link = s->link;
+	s->streams->count--;
+	s->streams->bytes -= s->room;
+	records_erase(&s->secure.records);
+	free(s->data);
+	free(s);
+}
+
+/*
+ * All places are taken: drops the oldest that has not begun.  An honest client has sent its start
+ * message before its stream is the oldest.
+ */
+static void stream_make_room(struct streams *streams)
+{
+	struct stream *oldest = NULL;
+
+	for (struct stream *s = streams->first; s; s = s->next)
+		if (!s->opens)
+			oldest = s;
+	if (stream_is_time(&streams->crowded_ns))
+		log_write(
+			streams->base->log, LOG_L_WARNING,
+			"%d job streams have not begun: the oldest are dropped, the first of them "
+			"from %s",
+			STREAMS_MAX, oldest->peer);
+	stream_cut(oldest);
+}
+
+void stream_enter(struct stream *s)
+{
+	struct streams *streams = s->streams;
+
+	if (streams->count >= STREAMS_MAX)
+		stream_make_room(streams);
 	s->next = streams->first;
 	s->link = &streams->first;
 	if (s->next)
@@ -121,56 +93,17 @@ static void stream_accept_one(struct streams *streams, int fd, const struct sock
 	loop_start(streams->base->loop, &s->timer, STREAM_START_NS);
 }
 
-static void stream_came(void *arg, int fd, const struct sockaddr *sa, socklen_t n)
+int streams_listen(int *listener, const char *address, uint16_t port, struct iocom_err *err)
 {
-	struct streams *streams = arg;
-	struct loop_share *shares = streams->base->shares;
-	uid_t before = loop_share_enter(shares, LOOP_SHARE_STRANGERS);
+	struct listen_address at;
+	int rc = listen_find(&at, address, port, true, err);
 
-	stream_accept_one(streams, fd, sa, n);
-	if (loop_share_spent(shares, LOOP_SHARE_STRANGERS))
-		acceptor_rest(&streams->acceptor);
-	loop_share_leave(shares, before);
-}
-
-static int listen_one(const struct addrinfo *info)
-{
-	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
-	int rc;
-
-	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, 256) == 0)
-		return fd;
-	rc = -errno;
-	close(fd);
-	return rc;
-}
-
-static int stream_listen_at(struct streams *streams, const char *address, unsigned port,
-			    struct iocom_err *err)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-	struct addrinfo *list = NULL;
-	char host[IOCOM_ADDRESS_MAX], service[16];
-	size_t n = strlen(address);
-	int rc;
-
-	/* Brackets belong to URLs only. */
-	snprintf(host, sizeof(host), "%s", address + (*address == '['));
-	if (*address == '[' && n > 2)
-		host[n - 2] = 0;
-	snprintf(service, sizeof(service), "%u", port);
-	rc = getaddrinfo(host, service, &hints, &list);
+	*listener = -1;
 	if (rc)
-		return iocom_err_set(err, -EADDRNOTAVAIL, "cannot listen at %s: %s", address,
-				     gai_strerror(rc));
-	streams->fd = listen_one(list);
-	freeaddrinfo(list);
-	if (streams->fd >= 0)
+		return rc;
+	rc = listen_open(listener, &at);
+	if (!rc)
 		return 0;
-	rc = streams->fd;
 	return iocom_err_set(
 		err, rc, "cannot take job streams at %s port %u: %s%s", address, port,
 		strerror(-rc),
@@ -179,30 +112,26 @@ static int stream_listen_at(struct streams *streams, const char *address, unsign
 				  : "");
 }
 
-int streams_new(struct streams **out, const struct base *base, struct seal *seal,
-		const struct tunnels *tunnels, const struct stream_ports *ports,
-		struct iocom_err *err)
+int streams_new(struct streams **out, const struct base *base, struct net_part *net,
+		struct seal *seal, const struct stream_ports *ports, struct iocom_err *err)
 {
 	struct streams *streams = calloc(1, sizeof(*streams));
-	int rc;
 
+	*out = NULL;
 	if (!streams)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	streams->base = base;
+	streams->net = net;
 	streams->seal = seal;
-	streams->tunnels = tunnels;
 	streams->ports = *ports;
-	streams->fd = -1;
+	streams->last_offer = &streams->offers;
+	streams->pairs = (struct loop_timer){.fire = streams_make_pair, .arg = streams};
+	noise_pair_new(&streams->pair);
 	streams->unpark = (struct loop_timer){.fire = streams_unpark, .arg = streams};
-	rc = stream_listen_at(streams, base->set->listen, base->set->port + 2, err);
-	if (!rc) {
-		streams->acceptor = (struct acceptor){.came = stream_came, .arg = streams};
-		rc = acceptor_start(&streams->acceptor, base, streams->fd);
-	}
-	if (rc) {
-		streams_free(streams);
-		return rc;
-	}
+	streams->watch = (struct net_watch){.down = stream_offers_drop, .arg = streams};
+	net_part_serve(net, GATE_STREAM, stream_offered, streams);
+	net_part_serve(net, GATE_RENEW, stream_offered, streams);
+	net_part_watch(net, &streams->watch);
 	*out = streams;
 	return 0;
 }
@@ -211,11 +140,14 @@ void streams_free(struct streams *streams)
 {
 	if (!streams)
 		return;
+	net_part_unwatch(streams->net, &streams->watch);
+	net_part_serve(streams->net, GATE_STREAM, NULL, NULL);
+	net_part_serve(streams->net, GATE_RENEW, NULL, NULL);
+	stream_offers_drop(streams);
 	while (streams->first)
 		stream_free(streams->first);
 	loop_cancel(streams->base->loop, &streams->unpark);
-	acceptor_stop(&streams->acceptor);
-	if (streams->fd >= 0)
-		close(streams->fd);
+	loop_cancel(streams->base->loop, &streams->pairs);
+	explicit_bzero(&streams->pair, sizeof(streams->pair));
 	free(streams);
 }

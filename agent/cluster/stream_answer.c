@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * What becomes of a job stream whose first frame is here: a renewal is answered, a start and an
- * attach are handed over when munged has said who made their credential, all else is refused.
+ * What becomes of a job stream whose frame is here: a start and an attach are handed over when
+ * munged has said who made their credential; all else is refused.
  */
 #include "agent/cluster/stream_own.h"
 
@@ -9,29 +9,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "agent/cluster/seal.h"
-#include "user/clock.h"
-
-void stream_free(struct stream *s)
-{
-	struct loop *loop = s->streams->base->loop;
-
-	seal_forget(s->streams->seal, s->opens);
-	loop_cancel(loop, &s->timer);
-	loop_remove(loop, &s->entry);
-	if (s->fd >= 0)
-		close(s->fd);
-	*s->link = s->next;
-	if (s->next)
-		s->next->link = s->link;
-	s->streams->count--;
-	s->streams->bytes -= s->room;
-	address_limit_leave(&s->streams->sources, s->source);
-	free(s->data);
-	free(s);
-}
 
 /*
  * Says why and lets the peer read it: closing with unread input would reset the
@@ -40,17 +19,12 @@ void stream_free(struct stream *s)
 void stream_refuse_quietly(struct stream *s, const char *why)
 {
 	struct streams *streams = s->streams;
-	uint8_t frame[FRAME_HEADER + 1024];
 	size_t n = strlen(why);
-	ssize_t put;
 
 	streams->base->counters->streams_refused++;
-	if (n > sizeof(frame) - FRAME_HEADER)
-		n = sizeof(frame) - FRAME_HEADER;
-	frame_header(frame, FRAME_ERROR, (uint32_t)n);
-	memcpy(frame + FRAME_HEADER, why, n);
-	put = send(s->fd, frame, n + FRAME_HEADER, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (put < 0 || shutdown(s->fd, SHUT_WR)) {
+	if (n > STREAM_SENTENCE)
+		n = STREAM_SENTENCE;
+	if (!stream_say(s, FRAME_ERROR, why, n) || shutdown(s->fd, SHUT_WR)) {
 		stream_free(s);
 		return;
 	}
@@ -65,54 +39,17 @@ void stream_refuse(struct stream *s, const char *why)
 	stream_refuse_quietly(s, why);
 }
 
-bool stream_is_time(uint64_t *said_ns)
+/* The payload of S's frame. */
+static const uint8_t *stream_payload(const struct stream *s)
 {
-	uint64_t now = clock_boot_ns();
-
-	if (*said_ns && now - *said_ns < STREAM_START_NS)
-		return false;
-	*said_ns = now;
-	return true;
-}
-
-/* The relay and the peer could not agree on TLS: no client can read a reason. */
-static void stream_relay_failed(struct stream *s)
-{
-	struct streams *streams = s->streams;
-	char why[400];
-	size_t n = 0;
-
-	for (; n < s->length && n + 1 < sizeof(why); n++)
-		why[n] = (char)(s->data[n] >= ' ' && s->data[n] < 0x7f ? s->data[n] : '?');
-	why[n] = 0;
-	streams->base->counters->streams_refused++;
-	log_provoked(streams->base->log, LOG_L_WARNING, "refused a job stream from %s: %s", s->peer,
-		     why);
-	stream_free(s);
-}
-
-/* Answers a shim's renewal and ends the stream. */
-static void stream_renew(struct stream *s)
-{
-	uint8_t frame[FRAME_HEADER + RENEWAL_ANSWER];
-	struct streams *streams = s->streams;
-	struct iocom_err err = {0};
-
-	if (streams->ports.renew(streams->ports.arg, s->data, s->length, frame + FRAME_HEADER,
-				 &err)) {
-		stream_refuse(s, err.text);
-		return;
-	}
-	frame_header(frame, FRAME_RENEWED, RENEWAL_ANSWER);
-	(void)!send(s->fd, frame, sizeof(frame), MSG_NOSIGNAL | MSG_DONTWAIT);
-	stream_free(s);
+	return s->data + FRAME_HEADER;
 }
 
 static const struct stream_port *stream_port_of(const struct stream *s)
 {
 	const struct stream_ports *ports = &s->streams->ports;
 
-	return s->header[3] == FRAME_START ? &ports->start : &ports->attach;
+	return s->data[3] == FRAME_START ? &ports->start : &ports->attach;
 }
 
 /* Says why to the peer, whose end is heard again. */
@@ -133,8 +70,8 @@ static void stream_opened(void *arg, struct seal_answer *a)
 
 	s->opens = NULL;
 	if (!rc)
-		rc = stream_port_of(s)->take(streams->ports.arg, s->fd, s->data, s->length,
-					     &a->credential, &a->err);
+		rc = stream_port_of(s)->take(streams->ports.arg, s->fd, &s->secure,
+					     stream_payload(s), s->length, &a->credential, &a->err);
 	if (rc) {
 		stream_refuse_asked(s, a->err.text);
 		return;
@@ -150,12 +87,12 @@ static void stream_open(struct stream *s)
 	struct streams *streams = s->streams;
 	struct iocom_err err = {0};
 	char *credential = NULL;
-	int rc =
-		stream_port_of(s)->check(streams->ports.arg, s->data, s->length, &credential, &err);
+	int rc = stream_port_of(s)->check(streams->ports.arg, &s->secure.hello, stream_payload(s),
+					  s->length, &credential, &err);
 
 	if (!rc)
 		rc = seal_open_credential(streams->seal,
-					  s->header[3] == FRAME_START ? SEAL_STARTS : SEAL_ATTACHES,
+					  s->data[3] == FRAME_START ? SEAL_STARTS : SEAL_ATTACHES,
 					  credential, stream_opened, s, &s->opens, &err);
 	free(credential);
 	if (rc) {
@@ -168,37 +105,21 @@ static void stream_open(struct stream *s)
 
 void stream_start(struct stream *s)
 {
-	struct streams *streams = s->streams;
+	uint8_t wanted = s->secure.hello.kind == STREAM_KIND_START ? FRAME_START : FRAME_ATTACH;
 
-	if (s->header[3] == FRAME_ERROR && streams->tunnels && s->length) {
-		stream_relay_failed(s);
-		return;
-	}
-	if (s->header[3] == FRAME_REQUEST && !s->length) { /* a peer probes us: probe.h */
-		stream_free(s);
-		return;
-	}
-	if (s->header[3] == FRAME_RENEW) {
-		stream_renew(s);
-		return;
-	}
-	if (s->header[3] != FRAME_START && s->header[3] != FRAME_ATTACH) {
-		stream_refuse(s, "a job stream begins with a start message");
-		return;
-	}
-	stream_open(s);
+	if (s->data[3] == wanted) /* it is what the handshake was for */
+		stream_open(s);
+	else
+		stream_refuse(s, "a job stream begins with a start message, or with one to attach");
 }
 
 void stream_cut(struct stream *s)
 {
 	static const char why[] = "this node has too many connections; try again";
-	uint8_t frame[FRAME_HEADER + sizeof(why)];
 
 	if (!s->refused) {
 		s->streams->base->counters->streams_refused++;
-		frame_header(frame, FRAME_ERROR, sizeof(why) - 1);
-		memcpy(frame + FRAME_HEADER, why, sizeof(why));
-		(void)!send(s->fd, frame, sizeof(frame) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		(void)stream_say(s, FRAME_ERROR, why, sizeof(why) - 1);
 	}
 	stream_free(s);
 }

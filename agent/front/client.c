@@ -22,11 +22,6 @@ const struct ucred *client_who(const struct client *client)
 	return &client->who;
 }
 
-int client_fd(const struct client *c)
-{
-	return c->fd;
-}
-
 bool client_is_gone(const struct client *c)
 {
 	return c->dead;
@@ -54,11 +49,6 @@ void client_drop(struct client *c)
 	clients->count--;
 	if (!clients->reap.active)
 		loop_start(loop, &clients->reap, 0);
-}
-
-void client_hand_over(struct client *c)
-{
-	client_drop(c);
 }
 
 void client_free(struct client *c)

@@ -82,9 +82,6 @@ void client_leave(const struct base *base, uid_t before);
 /* Logs that the client asked to do WHAT to another user's JOB. */
 void client_log_foreign(const struct client *client, const char *what, const char *job);
 
-/* The client's descriptor.  client_hand_over ends CLIENT when another process has a copy. */
-int client_fd(const struct client *client);
-void client_hand_over(struct client *client);
 const struct ucred *client_who(const struct client *client);
 /* Answer and end the request.  The client may be gone afterwards. */
 void client_json(struct client *client, json_t *document); /* takes DOCUMENT; NULL: out of memory */

@@ -48,6 +48,7 @@ struct front {
 	struct journal_wait ended;   /* an end that a transaction may still undo */
 	struct told *told;	     /* answers that wait for the disk */
 	struct kill *kills;	     /* signals under way */
+	struct attach *attaches;     /* clients that want to attach to jobs of other nodes */
 	struct recorders *recorders; /* NULL: nobody records */
 	struct machine_time machine; /* at the last whole period while somebody recorded */
 	struct journal_rows rows;    /* counts as of rows_ns (CLOCK_BOOTTIME); limits.c */
@@ -74,7 +75,7 @@ typedef void front_request(struct front *front, struct client *client,
 			   const msgpack_object *request);
 front_request attach_request, explain_request, jobs_request, kill_request, nodes_request,
 	profiles_request, record_request, report_request, status_request, submit_request,
-	top_request, tunnel_request, wait_request;
+	top_request, wait_request;
 
 /* --- top_request.c --- */
 
@@ -84,6 +85,8 @@ void top_forget(struct front *front, const struct client *client);
 /* --- kill_request.c --- */
 
 void kill_forget(struct front *front, const struct client *client);
+/* --- attach_request.c --- */
+void attach_forget(struct front *front, const struct client *client);
 
 /* --- told.c --- */
 

@@ -5,17 +5,16 @@
 #include "agent/base/acceptor.h"
 #include "agent/base/accounts.h"
 #include "agent/base/loop_share.h"
-#include "agent/cluster/address_budget.h"
-#include "agent/cluster/connection_limit.h"
 #include "agent/cluster/seal.h"
 #include "agent/cluster/stream.h"
-#include "agent/cluster/tunnel.h"
 #include "agent/front/front.h"
 #include "agent/front/recorders.h"
+#include "agent/gate/net_limits.h"
 #include "agent/guest/jobs.h"
 #include "agent/guest/paths.h"
 #include "agent/guest/replays.h"
 #include "agent/guest/signals.h"
+#include "agent/guest/tickets.h"
 #include "agent/guest/user_limits.h"
 #include "agent/home/progress.h"
 #include "agent/jobs/leases.h"
@@ -41,6 +40,7 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 	const struct journal_rows *rows = rows_of(front);
 	const struct peers *peers = front->peers;
 	const struct user_limits *limits = front->user_limits;
+	const struct gate_counts net = net_part_counts(peers->net);
 	struct guest_counts guest;
 	struct home_counts home;
 	uint64_t descriptors, descriptors_max;
@@ -63,22 +63,27 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"predictions", home.predictions, PREDICTIONS_MAX, .turns = true,
 		 COUNTED(predictions_replaced)},
 		{"nodes", peers->matrix.count, MATRIX_NODES_MAX, COUNTED(vectors_refused_full)},
-		{"nodes_dialled", bulletin_dialed(peers->bulletin), BULLETIN_DIALED_MAX,
-		 .counter = NULL},
+		{"nodes_dialled", net.dialed, BULLETIN_DIALED_MAX, .counter = NULL},
 		{"skews", skews_count(&peers->skews), SKEWS_MAX, .turns = true,
 		 .counter = "bulletins_refused_skew", /* a refused sealed message has a counter */
 		 .refused = front->base->counters->bulletins_refused_skew},
-		{"bulletin_guests", bulletin_guests(peers->bulletin), CONNECTION_LIMIT_MAX,
+		{"bulletin_guests", net.bulletin_guests, CONNECTION_LIMIT_MAX,
 		 COUNTED(guests_refused)},
-		{"control_guests", control_guests(peers->control), CONNECTION_LIMIT_MAX,
+		{"control_guests", net.control_guests, CONNECTION_LIMIT_MAX,
 		 COUNTED(guests_refused)},
-		{"addresses_charged",
-		 control_payers(peers->control) + bulletin_payers(peers->bulletin),
+		{"addresses_charged", net.control_payers + net.bulletin_payers,
 		 2 * ADDRESS_BUDGETS_MAX, .turns = true, COUNTED(addresses_refused)},
 		{"questions_to_munged", seal_waiting(peers->seal), SEAL_QUESTIONS_MAX,
 		 COUNTED(seal_questions_refused)},
-		{"control_peers", control_peers(peers->control), CONTROL_PEERS_MAX, .turns = true,
+		{"hosts_looked_up", net.hosts, NAMES_ASKS_MAX, COUNTED(hosts_unresolved)},
+		{"keys_asked", bulletin_asking(peers->bulletin), BULLETIN_KEYS_MAX,
+		 COUNTED(keys_refused)},
+		{"network_queue_bytes", net_part_queued(peers->net), GATE_QUEUE_MAX,
+		 COUNTED(network_refused)},
+		{"control_peers", net.control_peers, NET_CONTROL_PEERS_MAX, .turns = true,
 		 COUNTED(control_peers_full)},
+		{"sessions", control_sessions(peers->control), SESSIONS_MAX, .turns = true,
+		 COUNTED(sessions_replaced)},
 		{"clients", clients_count(front->clients), CLIENTS_MAX, COUNTED(clients_refused)},
 		{"requests_per_s_of_a_user", LIMIT_UNKNOWN, front->base->set->user_requests_per_s,
 		 COUNTED(requests_refused_rate)},
@@ -87,16 +92,17 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"descriptors", descriptors, descriptors_max, COUNTED(descriptors_refused)},
 		{"signals", guest.signals, SIGNALS_MAX, COUNTED(signals_refused)},
 		{"recorders", recorders_count(front), RECORDERS_MAX, COUNTED(recorders_refused)},
+		{"streams_at_network", net.streams, NET_STREAMS_MAX, COUNTED(streams_refused)},
 		{"streams", streams_count(front->streams), STREAMS_MAX, COUNTED(streams_refused)},
 		{"stream_bytes", streams_bytes(front->streams), STREAMS_BYTES_MAX, .turns = true,
 		 COUNTED(streams_refused)},
-		{"tunnels", tunnels_count(peers->tunnels), TUNNELS_MAX, COUNTED(tunnels_refused)},
 		{"paths_looked_at", guest.paths, PATHS_MAX, COUNTED(paths_refused)},
 		{"paths_that_hang", guest.paths_late, PATHS_LATE_MAX, COUNTED(paths_refused)},
 		{"paths_that_hang_of_a_user", LIMIT_UNKNOWN, PATHS_LATE_OF_USER,
 		 COUNTED(paths_refused)},
 		{"accounts_kept", accounts_count(front->accounts), ACCOUNTS_MAX, .turns = true,
 		 .counter = NULL},
+		{"tickets", guest.tickets, TICKETS_MAX, COUNTED(tickets_refused)},
 		{"replays", guest.replays, REPLAYS_MAX, COUNTED(replays_refused)},
 		{"output_kept_bytes", guest.spool_bytes,
 		 (uint64_t)front->base->set->spool_total_mb << 20, .turns = true,

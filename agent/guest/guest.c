@@ -3,7 +3,8 @@
  * The life of the guest party, its chores, and what others may know of its jobs.  The way of a job
  * is in guest_admit.c (its lease), guest_start.c, guest_shim.c (what its supervisor tells),
  * guest_lease.c, guest_ends.c and guest_report.c (its home is told); guest_found.c takes over the
- * jobs of an earlier agent, guest_attach.c the output that jobs left, jobs.c holds the table.
+ * jobs of an earlier agent, guest_attach.c the output that jobs left, guest_keys.c the keys of
+ * their streams, jobs.c holds the table.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -130,6 +131,7 @@ void guest_free(struct guest *guest)
 	loop_cancel(guest->base->loop, &guest->respare);
 	guest->launcher->spare_drop(&guest->spare);
 	jobs_fini(&guest->jobs);
+	tickets_erase(&guest->tickets);
 	free(guest);
 }
 
@@ -179,12 +181,13 @@ bool guest_is_late(const struct guest *guest, const char *name)
 	return job && job->late && job->state != JOB_ENDED;
 }
 
-void guest_count(const struct guest *guest, struct guest_counts *counts)
+void guest_count(struct guest *guest, struct guest_counts *counts)
 {
 	*counts = (struct guest_counts){
 		.jobs = guest->jobs.count,
 		.signals = signals_count(guest),
 		.replays = replays_count(guest),
+		.tickets = tickets_count(&guest->tickets, loop_boot_ns(guest->base->loop)),
 		.spool_bytes = guest->spool_kept_bytes,
 		.spool_reserved = guest_spool_reserved(guest),
 	};

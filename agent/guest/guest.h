@@ -19,6 +19,7 @@
 #include "agent/cluster/peers.h"
 #include "agent/measure/pulse.h"
 #include "iocom/err.h"
+#include "user/channel/stream_hello.h"
 
 struct accounts;
 struct credential;
@@ -83,6 +84,9 @@ int guest_on_admit(void *guest, const struct peer_request *request, uint64_t tic
 		   struct peer_answer *answer);
 int guest_on_kill(void *guest, const struct peer_request *request, uint64_t ticket,
 		  struct peer_answer *answer);
+/* Gives a client that wants to attach from another node a ticket and its key. */
+int guest_on_attach(void *guest, const struct peer_request *request, uint64_t ticket,
+		    struct peer_answer *answer);
 
 /* --- streams of clients ------------------------------------------------------ */
 
@@ -109,18 +113,23 @@ struct guest_placed {
 int guest_start_placed(void *guest, int fd, const struct guest_placed *placed,
 		       const struct ucred *local, struct iocom_err *err);
 /*
- * The same of a client of another machine, in two steps, because its credential is opened by
- * munged.  The first checks what it can without that, and gives the credential's text, which the
- * caller frees; the second gets WHO made it and what it binds.
+ * The key of a stream from another machine.  Returns 0; negative errno: there is no such job, or
+ * none with a key.
  */
-int guest_start_check(void *guest, const void *payload, uint32_t length, char **credential,
-		      struct iocom_err *err);
-int guest_attach_check(void *guest, const void *payload, uint32_t length, char **credential,
-		       struct iocom_err *err);
-int guest_start_of(void *guest, int fd, const void *payload, uint32_t length,
-		   const struct credential *who, struct iocom_err *err);
-int guest_attach_of(void *guest, int fd, const void *payload, uint32_t length,
-		    const struct credential *who, struct iocom_err *err);
+int guest_stream_key(void *guest, const struct stream_hello *hello, uint8_t key[SECRET_KEY]);
+/*
+ * The same of a client of another machine, whose stream has keys, in two steps, because its
+ * credential is opened by munged.  The first checks what it can without that, and gives the
+ * credential's text, which the caller frees; the second gets WHO made it and what it binds.
+ */
+int guest_start_check(void *guest, const struct stream_hello *hello, const void *payload,
+		      uint32_t length, char **credential, struct iocom_err *err);
+int guest_attach_check(void *guest, const struct stream_hello *hello, const void *payload,
+		       uint32_t length, char **credential, struct iocom_err *err);
+int guest_start_of(void *guest, int fd, const struct stream_secure *secure, const void *payload,
+		   uint32_t length, const struct credential *who, struct iocom_err *err);
+int guest_attach_of(void *guest, int fd, const struct stream_secure *secure, const void *payload,
+		    uint32_t length, const struct credential *who, struct iocom_err *err);
 
 /* --- what others may know ---------------------------------------------------- */
 
@@ -138,11 +147,11 @@ bool guest_is_late(const struct guest *guest, const char *job);
 
 /* Fill levels, for lists of limits. */
 struct guest_counts {
-	size_t jobs, signals, replays;
+	size_t jobs, signals, replays, tickets;
 	size_t paths, paths_late; /* path checks under way; how many of them hang */
 	uint64_t spool_bytes;	  /* output of jobs that are over */
 	uint64_t spool_reserved;  /* bytes that the output of running jobs may take */
 };
-void guest_count(const struct guest *guest, struct guest_counts *counts);
+void guest_count(struct guest *guest, struct guest_counts *counts);
 
 #endif

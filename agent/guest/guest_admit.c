@@ -43,6 +43,10 @@ static void lease(struct guest *guest, const struct job_order *order, struct pee
 		return;
 	}
 	job->guest = guest;
+	/* A client of another node may attach to a job of this node, too. */
+	if (!job->order.keyed)
+		secret_new(job->order.secret);
+	job->order.keyed = true;
 	make_nonce(job->nonce);
 	job->lease_until_ns = loop_boot_ns(guest->base->loop) + JOBS_LEASE_NS;
 	job->lease.until_ns = loop_boot_ns(guest->base->loop) + order->lease_ms * CLOCK_NS_PER_MS;
@@ -102,7 +106,7 @@ static bool has_place(struct guest *guest, const struct job_order *order, struct
 static bool guest_admit_is_known(const struct guest *guest, const struct job_order *order,
 				 struct peer_grant *g)
 {
-	const struct job *job = jobs_find(&guest->jobs, order->job);
+	struct job *job = jobs_find(&guest->jobs, order->job);
 
 	*g = (struct peer_grant){.lease_ms = order->lease_ms,
 				 .boot_id = guest->base->boot_id,
@@ -113,7 +117,9 @@ static bool guest_admit_is_known(const struct guest *guest, const struct job_ord
 		guest_admit_refuse(g, "duplicate", "a job of this id is already here");
 		return true;
 	}
-	/* Home asks again: the first answer was lost. */
+	/* Home asks again: the first answer was lost, and the secret may be another. */
+	if (order->keyed)
+		memcpy(job->order.secret, order->secret, sizeof(job->order.secret));
 	g->granted = true;
 	strcpy(g->nonce, job->nonce);
 	return true;

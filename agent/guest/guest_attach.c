@@ -61,17 +61,22 @@ static int is_for_us(const struct guest *guest, const struct attach_ask *ask, st
 	return 0;
 }
 
+/* Which jobs exist is secret from other users: both cases get the same sentence. */
+static int not_theirs(const struct guest *guest, const char *job, struct iocom_err *err)
+{
+	return iocom_err_set(
+		err, -ENOENT,
+		"no job of yours named %s runs at node %s, nor is output of it kept there", job,
+		guest->base->set->name);
+}
+
 static int authorise(struct guest *guest, const struct attach_ask *ask, bool local, uid_t uid,
 		     struct iocom_err *err)
 {
 	uid_t owner;
 
-	/* Which jobs exist is secret from other users: both cases get the same sentence. */
 	if (owner_of(guest, ask->job, &owner) || (uid != 0 && uid != owner))
-		return iocom_err_set(err, -ENOENT,
-				     "no job of yours named %s runs at node %s, nor is output of "
-				     "it kept there",
-				     ask->job, guest->base->set->name);
+		return not_theirs(guest, ask->job, err);
 	/* Only now: a user without a job here must not write to the journal. */
 	return local ? 0 : guest_attach_first_time(guest, ask, err);
 }
@@ -96,17 +101,44 @@ static void take_ended(void *arg, const struct journal_job *job)
 	snprintf(e->text, sizeof(e->text), "%s", job->text ? job->text : "");
 }
 
-/* Tells the end of UID's job, if only the journal still knows it; then FD is taken. */
-static bool tell_ended(struct guest *guest, int fd, const char *job, uid_t uid)
+/* Returns true if only the journal still knows UID's job, and its end E. */
+static bool has_ended(struct guest *guest, const char *job, uid_t uid, struct ended *e)
 {
-	struct ended e = {0};
-	char text[ATTACH_END_MAX];
-	struct wire wire;
 	uid_t owner;
 
-	if (!owner_of(guest, job, &owner) ||
-	    journal_find(guest->journal, job, uid, take_ended, &e) || !e.ended ||
-	    (uid != 0 && uid != e.uid) || wire_init(&wire, fd))
+	*e = (struct ended){0};
+	return owner_of(guest, job, &owner) &&
+	       !journal_find(guest->journal, job, uid, take_ended, e) && e->ended &&
+	       (uid == 0 || uid == e->uid);
+}
+
+int guest_attach_owned(struct guest *guest, const char *job, uid_t uid, bool *ended,
+		       struct iocom_err *err)
+{
+	struct ended e;
+	uid_t owner;
+
+	*ended = has_ended(guest, job, uid, &e);
+	return *ended || (!owner_of(guest, job, &owner) && (uid == 0 || uid == owner))
+		       ? 0
+		       : not_theirs(guest, job, err);
+}
+
+/* A client that attaches: its connection, the keys of its stream, and whose it is. */
+struct attacher {
+	int fd;
+	const struct records *records; /* NULL: a client of this machine */
+	uid_t uid;
+};
+
+/* Tells the end of the client's job, if only the journal still knows it; then FD is taken. */
+static bool tell_ended(struct guest *guest, const struct attacher *by, const char *job)
+{
+	char text[ATTACH_END_MAX];
+	struct ended e;
+	struct wire wire;
+
+	if (!has_ended(guest, job, by->uid, &e) || wire_init(&wire, by->fd, by->records))
 		return false;
 	attach_end_text(text, job, e.kind, e.value, e.text);
 	(void)wire_exit(&wire, (uint8_t)e.kind, (uint32_t)e.value, text);
@@ -114,14 +146,16 @@ static bool tell_ended(struct guest *guest, int fd, const char *job, uid_t uid)
 	return true;
 }
 
-static int guest_attach_hand_over(struct guest *guest, int fd, const char *job, const void *ask,
-				  size_t length, uid_t uid, struct iocom_err *err)
+static int guest_attach_hand_over(struct guest *guest, const struct attacher *by, const char *job,
+				  const msgpack_object_bin *bin, struct iocom_err *err)
 {
+	const struct launch_ask ask = {
+		.packed = bin->ptr, .length = bin->size, .records = by->records};
 	const struct job *known = jobs_find(&guest->jobs, job);
-	int rc = guest->launcher->attach(guest->run_jobs_dir, job, ask, length, fd);
+	int rc = guest->launcher->attach(guest->run_jobs_dir, job, &ask, by->fd);
 
 	if (!rc) {
-		close(fd); /* the shim has its own copy */
+		wire_close(by->fd); /* the shim has its own copy */
 		return 0;
 	}
 	if (rc != -ESRCH)
@@ -129,7 +163,7 @@ static int guest_attach_hand_over(struct guest *guest, int fd, const char *job, 
 				     strerror(-rc));
 	if (known && known->state != JOB_ENDED)
 		return iocom_err_set(err, -EAGAIN, "job %s is just starting or ending", job);
-	return replays_start(guest, job, ask, length, fd, uid, err);
+	return replays_start(guest, job, &ask, by->fd, by->uid, err);
 }
 
 /* An attach message; BIN is what its credential binds. */
@@ -162,25 +196,24 @@ static int attach_message_unpack(struct attach_message *m, const void *payload, 
 	return rc;
 }
 
-static int guest_attach_user(struct guest *guest, int fd, const struct attach_message *m,
-			     bool local, uid_t uid, struct iocom_err *err)
+static int guest_attach_user(struct guest *guest, const struct attacher *by,
+			     const struct attach_message *m, struct iocom_err *err)
 {
 	int rc;
 
 	/*
 	 * A client that resumes must not get just an end, which would look as if it had all output.
 	 */
-	if (!*m->ask.resume && tell_ended(guest, fd, m->ask.job, uid))
+	if (!*m->ask.resume && tell_ended(guest, by, m->ask.job))
 		return 0;
-	rc = authorise(guest, &m->ask, local, uid, err);
-	if (rc)
-		return rc;
-	return guest_attach_hand_over(guest, fd, m->ask.job, m->bin->ptr, m->bin->size, uid, err);
+	rc = authorise(guest, &m->ask, !by->records, by->uid, err);
+	return rc ? rc : guest_attach_hand_over(guest, by, m->ask.job, m->bin, err);
 }
 
 int guest_attach(void *arg, int fd, const void *payload, uint32_t length, const struct ucred *local,
 		 struct iocom_err *err)
 {
+	const struct attacher by = {.fd = fd, .uid = local->uid};
 	struct attach_message m;
 	int rc = attach_message_unpack(&m, payload, length, err);
 
@@ -188,13 +221,29 @@ int guest_attach(void *arg, int fd, const void *payload, uint32_t length, const 
 		return rc;
 	rc = is_for_us(arg, &m.ask, err);
 	if (!rc)
-		rc = guest_attach_user(arg, fd, &m, true, local->uid, err);
+		rc = guest_attach_user(arg, &by, &m, err);
 	msgpack_unpacked_destroy(&m.map);
 	return rc;
 }
 
-int guest_attach_check(void *arg, const void *payload, uint32_t length, char **credential,
-		       struct iocom_err *err)
+/* Checks that the request is what its stream's key is for. */
+static int guest_attach_fits(const struct guest *guest, const struct stream_hello *hello,
+			     const struct attach_ask *ask, struct iocom_err *err)
+{
+	if (strcmp(ask->job, hello->job) != 0)
+		return iocom_err_set(err, -EACCES,
+				     "the stream is for job %s, the message for job %s", hello->job,
+				     ask->job);
+	if (!*hello->ticket && !*ask->resume)
+		return iocom_err_set(err, -EACCES,
+				     "attaching from another node needs a ticket of node %s, which "
+				     "`iocom attach` asks for",
+				     guest->base->set->name);
+	return 0;
+}
+
+int guest_attach_check(void *arg, const struct stream_hello *hello, const void *payload,
+		       uint32_t length, char **credential, struct iocom_err *err)
 {
 	const msgpack_object *cred;
 	struct attach_message m;
@@ -209,6 +258,8 @@ int guest_attach_check(void *arg, const void *payload, uint32_t length, char **c
 				   "attaching from another machine needs a credential");
 	else
 		rc = is_for_us(arg, &m.ask, err);
+	if (!rc)
+		rc = guest_attach_fits(arg, hello, &m.ask, err);
 	if (!rc) {
 		*credential = strndup(cred->via.str.ptr, cred->via.str.size);
 		if (!*credential)
@@ -218,9 +269,23 @@ int guest_attach_check(void *arg, const void *payload, uint32_t length, char **c
 	return rc;
 }
 
-int guest_attach_of(void *arg, int fd, const void *payload, uint32_t length,
-		    const struct credential *who, struct iocom_err *err)
+/*
+ * A ticket is good for the first request.  One that resumes is its holder's: the shim asks for the
+ * nonce of its connection.
+ */
+static int guest_attach_ticket(struct guest *guest, const struct stream_hello *hello,
+			       const struct attach_ask *ask, uid_t uid, struct iocom_err *err)
 {
+	if (*ask->resume)
+		return 0;
+	return tickets_use(&guest->tickets, hello->ticket, hello->job, uid,
+			   loop_boot_ns(guest->base->loop), err);
+}
+
+int guest_attach_of(void *arg, int fd, const struct stream_secure *secure, const void *payload,
+		    uint32_t length, const struct credential *who, struct iocom_err *err)
+{
+	const struct attacher by = {.fd = fd, .uid = who->uid, .records = &secure->records};
 	struct guest *guest = arg;
 	struct attach_message m;
 	int rc = attach_message_unpack(&m, payload, length, err);
@@ -229,7 +294,9 @@ int guest_attach_of(void *arg, int fd, const void *payload, uint32_t length,
 		return rc;
 	rc = attach_bound(&m.ask, m.bin->ptr, m.bin->size, who, guest->base->set->name, err);
 	if (!rc)
-		rc = guest_attach_user(guest, fd, &m, false, who->uid, err);
+		rc = guest_attach_ticket(guest, &secure->hello, &m.ask, who->uid, err);
+	if (!rc)
+		rc = guest_attach_user(guest, &by, &m, err);
 	msgpack_unpacked_destroy(&m.map);
 	return rc;
 }

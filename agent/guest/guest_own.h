@@ -7,6 +7,7 @@
 #include "agent/guest/jobs.h"
 #include "agent/guest/launcher.h"
 #include "agent/guest/spool_quota.h"
+#include "agent/guest/tickets.h"
 #include "agent/jobs/journal.h"
 
 struct guest {
@@ -21,6 +22,7 @@ struct guest {
 	struct jobs jobs;
 	struct signals_sent *signalled;	      /* signals whose shims have not answered yet */
 	struct replays *replays;	      /* NULL: no replay was started yet */
+	struct tickets tickets;		      /* of clients that are about to attach */
 	struct leaving *leaving;	      /* ended jobs whose shims still serve their clients */
 	uint64_t spool_kept_bytes;	      /* output of jobs that are over, as last counted */
 	struct spool_quota_users spool_users; /* the same by user */
@@ -144,6 +146,12 @@ void guest_forget(struct guest *guest, const char *job, uid_t uid,
 size_t guest_leaving_of(const struct guest *guest, uid_t uid, size_t *all);
 /* Calls guest_forget for jobs whose shims were still busy with their clients. */
 void guest_forget_left(struct guest *guest);
+/*
+ * Checks that UID may attach to JOB.  Returns 0, with ENDED if only the journal still knows it; or
+ * -ENOENT with the reason in ERR.
+ */
+int guest_attach_owned(struct guest *guest, const char *job, uid_t uid, bool *ended,
+		       struct iocom_err *err);
 /* Closes our descriptors of the senders, which go on. */
 void guest_attach_stop(struct guest *guest);
 

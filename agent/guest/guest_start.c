@@ -42,8 +42,8 @@ static int guest_start_accept(struct guest *guest, const struct job *job, struct
 	struct job_order kept = *o;
 	int rc;
 
-	/* The shim has the secret: keep it out of the journal. */
-	kept.renews = false;
+	/* The job's record has the secret: keep it out of the journal. */
+	job_order_forget(&kept);
 	msgpack_sbuffer_init(&order);
 	job_order_pack(&kept, &order);
 	rc = journal_accept(guest->journal, &row, order.data, order.size, err);
@@ -76,6 +76,7 @@ struct start {
 	const void *spec; /* packed */
 	uint32_t length;
 	bool local;
+	const struct records *records;	   /* the keys of its stream; NULL: LOCAL */
 	const struct guest_placed *placed; /* what its stream begins with; NULL: nothing */
 };
 
@@ -86,6 +87,7 @@ struct start_held {
 	struct journal_wait wait;
 	char job[SPEC_JOB_MAX];
 	struct start start;
+	struct records records; /* if START has any */
 	uint8_t spec[];
 };
 
@@ -93,6 +95,7 @@ struct start_held {
 static int guest_start_launch(struct guest *guest, struct job *job, const struct start *start,
 			      struct iocom_err *err)
 {
+	uint8_t renewal[SECRET_KEY] = {0};
 	struct launch_order order = {
 		.shim_path = guest->base->set->shim,
 		.jobs_dir = guest->jobs_dir,
@@ -104,7 +107,9 @@ static int guest_start_launch(struct guest *guest, struct job *job, const struct
 		.pam = guest_start_pam(guest),
 		.begin_ms = guest->base->set->begin_limit_s * 1000,
 		.lease_until_ms = guest_lease_until_ms(job),
-		.renew = {.secret = job->order.renews ? job->order.secret : NULL,
+		.secret = job->order.keyed ? job->order.secret : NULL,
+		.records = start->records,
+		.renew = {.secret = job->order.renews ? renewal : NULL,
 			  .address = job->order.home_address,
 			  .port = (uint16_t)(job->order.home_port + 2),
 			  .lease_ms = job->order.lease_ms},
@@ -126,14 +131,14 @@ static int guest_start_launch(struct guest *guest, struct job *job, const struct
 	 */
 	if (!accounts_find(guest->accounts, start->uid, &account))
 		order.account = &account;
+	secret_derive(renewal, job->order.secret, SECRET_RENEWAL, job->order.job, "");
 	job->start_ns = loop_real_ns(guest->base->loop);
 	/* Not now: let this job begin first.  A job that ends soon starts the next spare itself. */
 	loop_start(guest->base->loop, &guest->respare, RESPARE_NS);
 	rc = guest->launcher->shim(&order, start->fd, &shim, &leash, err);
 	if (order.account)
 		account_free(&account);
-	explicit_bzero(job->order.secret, sizeof(job->order.secret));
-	job->order.renews = false;
+	explicit_bzero(renewal, sizeof(renewal));
 	if (rc) {
 		guest_never_launched(guest, job, err);
 		return rc;
@@ -153,7 +158,8 @@ static void start_held_free(struct start_held *held)
 	}
 	journal_forget(held->guest->journal, &held->wait);
 	if (held->start.fd >= 0)
-		close(held->start.fd);
+		wire_close(held->start.fd);
+	records_erase(&held->records);
 	free(held);
 }
 
@@ -164,7 +170,7 @@ static void start_held_refuse(struct start_held *held, const struct iocom_err *e
 
 	log_write(held->guest->base->log, LOG_L_WARNING, "job %s does not begin: %s", held->job,
 		  err->text);
-	if (wire_init(&wire, held->start.fd))
+	if (wire_init(&wire, held->start.fd, held->start.records))
 		return;
 	(void)wire_error(&wire, err->text);
 	wire_deinit(&wire);
@@ -222,6 +228,10 @@ static int guest_start_hold(struct guest *guest, struct job *job, const struct s
 	held->start = *start;
 	held->start.spec = held->spec;
 	held->start.placed = NULL; /* said already */
+	if (start->records) {
+		held->records = *start->records;
+		held->start.records = &held->records;
+	}
 	memcpy(held->spec, start->spec, start->length);
 	memcpy(held->job, job->order.job, sizeof(held->job));
 	held->wait = (struct journal_wait){.done = start_held_durable, .arg = held};
@@ -308,6 +318,7 @@ struct starter {
 	uid_t uid;
 	gid_t gid;
 	bool local;
+	const struct records *records;	   /* the keys of its stream; NULL: LOCAL */
 	const struct guest_placed *placed; /* the job's place, if the client learns it with this */
 };
 
@@ -327,10 +338,16 @@ static int guest_start_leased(struct guest *guest, int fd, struct start_message 
 	job->spool_bytes = job->attached
 				   ? guest_spill_quota(guest, job->order.uid)
 				   : guest_spool_quota(guest, job->order.uid, m->spec.spool_bytes);
-	return guest_start_job(
-		guest, job,
-		&(struct start){fd, by->uid, by->gid, m->packed, m->length, by->local, by->placed},
-		err);
+	return guest_start_job(guest, job,
+			       &(struct start){.fd = fd,
+					       .uid = by->uid,
+					       .gid = by->gid,
+					       .spec = m->packed,
+					       .length = m->length,
+					       .local = by->local,
+					       .records = by->records,
+					       .placed = by->placed},
+			       err);
 }
 
 /*
@@ -382,8 +399,8 @@ int guest_start_placed(void *arg, int fd, const struct guest_placed *placed,
 	return rc;
 }
 
-int guest_start_check(void *arg, const void *payload, uint32_t length, char **credential,
-		      struct iocom_err *err)
+int guest_start_check(void *arg, const struct stream_hello *hello, const void *payload,
+		      uint32_t length, char **credential, struct iocom_err *err)
 {
 	struct job *job = NULL;
 	struct start_message m;
@@ -394,6 +411,9 @@ int guest_start_check(void *arg, const void *payload, uint32_t length, char **cr
 		return rc;
 	if (!m.credential)
 		rc = iocom_err_set(err, -EACCES, "a job from another machine needs a credential");
+	else if (strcmp(m.spec.job, hello->job) != 0)
+		rc = iocom_err_set(err, -EACCES, "the stream is for job %s, the message for job %s",
+				   hello->job, m.spec.job);
 	else
 		rc = guest_start_lease(arg, &m.spec, &job, err);
 	if (!rc) {
@@ -404,10 +424,10 @@ int guest_start_check(void *arg, const void *payload, uint32_t length, char **cr
 	return rc;
 }
 
-int guest_start_of(void *arg, int fd, const void *payload, uint32_t length,
-		   const struct credential *who, struct iocom_err *err)
+int guest_start_of(void *arg, int fd, const struct stream_secure *secure, const void *payload,
+		   uint32_t length, const struct credential *who, struct iocom_err *err)
 {
-	const struct starter by = {.uid = who->uid, .gid = who->gid};
+	const struct starter by = {.uid = who->uid, .gid = who->gid, .records = &secure->records};
 	struct guest *guest = arg;
 	struct start_message m;
 	int rc = start_message_unpack(&m, payload, length, err);

@@ -104,6 +104,7 @@ void jobs_remove(struct jobs *jobs, struct job *job)
 			continue;
 		*p = job->next;
 		jobs->count--;
+		job_order_forget(&job->order);
 		free(job);
 		return;
 	}

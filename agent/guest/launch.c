@@ -16,9 +16,13 @@
 #include "user/pack.h"
 #include "user/record.h"
 #include "user/renewal.h"
+#include "user/wire.h"
 #include "agent/shim/order.h"
 
-/* The order in a sealed memory file: the agent never waits for a slow shim to read. */
+/*
+ * The order in a sealed memory file: the agent never waits for a slow shim to read.  It may hold
+ * keys, which are erased here.
+ */
 static int seal_order(msgpack_sbuffer *buffer)
 {
 	int fd = memfd_create("iocom-order", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -26,6 +30,7 @@ static int seal_order(msgpack_sbuffer *buffer)
 
 	if (!rc && write(fd, buffer->data, buffer->size) != (ssize_t)buffer->size)
 		rc = errno ? -errno : -EIO;
+	explicit_bzero(buffer->data, buffer->size);
 	msgpack_sbuffer_destroy(buffer);
 	if (!rc && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
 		rc = -errno;
@@ -34,6 +39,18 @@ static int seal_order(msgpack_sbuffer *buffer)
 	if (fd >= 0)
 		close(fd);
 	return rc;
+}
+
+/* Adds the keys of a stream, if it has any. */
+static void pack_records(msgpack_packer *pk, const struct records *records)
+{
+	uint8_t packed[RECORDS_PACKED];
+
+	if (!records)
+		return;
+	records_pack(records, packed);
+	pack_bin(pk, "records", packed, sizeof(packed));
+	explicit_bzero(packed, sizeof(packed));
 }
 
 static int write_order(const struct launch_order *order)
@@ -47,8 +64,9 @@ static int write_order(const struct launch_order *order)
 	bool known = account && account->ngroups > 0 && account->ngroups <= SHIM_GROUPS_MAX;
 
 	pack_begin(&pk, &buffer,
-		   11u + !!order->lease_until_ms + !!order->begin_ms + (known ? 2u : 0u) +
-			   (renew->secret ? 4u : 0u) + (limits ? 3u : 0u));
+		   11u + !!order->secret + !!order->records + !!order->lease_until_ms +
+			   !!order->begin_ms + (known ? 2u : 0u) + (renew->secret ? 4u : 0u) +
+			   (limits ? 3u : 0u));
 	pack_u64(&pk, "v", SHIM_VERSION);
 	if (order->lease_until_ms)
 		pack_u64(&pk, "lease_until_ms", order->lease_until_ms);
@@ -79,23 +97,28 @@ static int write_order(const struct launch_order *order)
 	pack_u64(&pk, "spool_max", order->spool_max);
 	pack_u64(&pk, "spill_max", order->spill_max);
 	pack_bin(&pk, "spec", order->spec, order->spec_length);
+	/* Last: the buffer that grows leaves its former bytes in memory. */
+	if (order->secret)
+		pack_bin(&pk, "secret", order->secret, SECRET_BYTES);
+	pack_records(&pk, order->records);
 	return seal_order(&buffer);
 }
 
-static int write_replay(const char *jobs_dir, const char *slot, uid_t uid, const void *ask,
-			size_t length)
+static int write_replay(const char *jobs_dir, const char *slot, uid_t uid,
+			const struct launch_ask *ask)
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, slot ? 5 : 3);
+	pack_begin(&pk, &buffer, (slot ? 5u : 3u) + !!ask->records);
 	pack_u64(&pk, "v", SHIM_VERSION);
 	pack_bin(&pk, "jobs_dir", jobs_dir, strlen(jobs_dir));
 	if (slot) {
 		pack_bin(&pk, "slot", slot, strlen(slot));
 		pack_u64(&pk, "reader", uid);
 	}
-	pack_bin(&pk, "attach", ask, length);
+	pack_bin(&pk, "attach", ask->packed, ask->length);
+	pack_records(&pk, ask->records);
 	return seal_order(&buffer);
 }
 
@@ -264,23 +287,23 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 				     order->shim_path, strerror(-rc));
 	}
 	fcntl(*leash, F_SETFL, O_NONBLOCK);
-	close(stream_fd);
+	wire_close(stream_fd);
 	return 0;
 }
 
 int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir, const char *slot,
-		  uid_t uid, const void *ask, size_t length, int stream, int *leash,
+		  uid_t uid, const struct launch_ask *ask, int stream, int *leash,
 		  struct iocom_err *err)
 {
 	pid_t shim;
-	int rc = spawn_with(shim_path, scope, NULL, write_replay(jobs_dir, slot, uid, ask, length),
-			    stream, -1, &shim, leash);
+	int rc = spawn_with(shim_path, scope, NULL, write_replay(jobs_dir, slot, uid, ask), stream,
+			    -1, &shim, leash);
 
 	if (rc)
 		return iocom_err_set(err, rc, "cannot start the supervisor %s: %s", shim_path,
 				     strerror(-rc));
 	fcntl(*leash, F_SETFL, O_NONBLOCK);
-	close(stream);
+	wire_close(stream);
 	return 0;
 }
 

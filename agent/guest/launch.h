@@ -21,6 +21,8 @@
 #include "user/cgroup_user.h"
 #include "iocom/err.h"
 #include "agent/guest/launch_spawn.h"
+#include "user/channel/records.h"
+#include "user/channel/secret.h"
 #include "user/spec.h"
 
 struct launch_order {
@@ -33,6 +35,8 @@ struct launch_order {
 	bool allow_root;
 	const struct account *account; /* UID's account; NULL: the shim looks it up */
 	const char *pam;	       /* directory of PAM's service file; NULL: no PAM */
+	const uint8_t *secret;	       /* SECRET_BYTES of the attempt, which the record keeps */
+	const struct records *records; /* the stream's keys; NULL: a client of this machine */
 	uint64_t lease_until_ms; /* end of a restartable job's lease, CLOCK_BOOTTIME; else 0 */
 	uint32_t begin_ms;	 /* see shim/order.h; 0: the default */
 	struct launch_renew {
@@ -154,22 +158,33 @@ void launch_kill(const char *scope_cgroup, uid_t uid, const char *job);
  * if all is gone; -EBUSY: the shim still serves its client, try again.
  */
 int64_t launch_forget(const char *jobs_dir, const char *run_dir, const char *job);
+/* What a client that attaches asks for, and the keys of its stream; NULL: of this machine. */
+struct launch_ask {
+	const void *packed; /* user/attach.h */
+	size_t length;
+	const struct records *records;
+};
 /*
- * Hands STREAM, the connection of a client with the request ASK (packed: user/attach.h), to the
- * job's shim, which answers there; the caller still closes its own copy.  Returns 0; -ESRCH no shim
- * lives; other negative errno.
+ * Hands STREAM, the connection of a client with the request ASK, to the job's shim, which answers
+ * there; the caller still closes its own copy.  Returns 0; -ESRCH no shim lives; other negative
+ * errno.
  */
-int launch_attach(const char *run_dir, const char *job, const void *ask, size_t length, int stream);
+int launch_attach(const char *run_dir, const char *job, const struct launch_ask *ask, int stream);
 /*
  * Starts a shim for a job that is over: it sends the kept output and the exit status to STREAM
  * (taken on success, as in launch_shim).  LEASH closes when it is done.  Meanwhile it holds the
  * place SLOT (process_slot.h) for UID, or ends if that is taken; SLOT NULL: no place.
  */
 int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir, const char *slot,
-		  uid_t uid, const void *ask, size_t length, int stream, int *leash,
+		  uid_t uid, const struct launch_ask *ask, int stream, int *leash,
 		  struct iocom_err *err);
 /* Reads the job's owner from its record.  Returns 0, -ENOENT. */
 int launch_owner(const char *jobs_dir, const char *job, uid_t *uid);
+/*
+ * Reads the secret of the job's attempt from its record.  Returns 0; -ENODATA: a shim of an older
+ * version has written none; -ENOENT.
+ */
+int launch_secret(const char *jobs_dir, const char *job, uint8_t secret[SECRET_BYTES]);
 /*
  * Asks the job's shim through its control socket to send a signal.  A non-blocking descriptor for
  * the answer, or negative errno: -ESRCH no shim, -EAGAIN it takes no more requests.

@@ -367,7 +367,40 @@ int launch_owner(const char *jobs_dir, const char *job, uid_t *uid)
 	return rc ? -ENOENT : 0;
 }
 
-int launch_attach(const char *run_dir, const char *job, const void *ask, size_t length, int stream)
+int launch_secret(const char *jobs_dir, const char *job, uint8_t secret[SECRET_BYTES])
+{
+	struct record_start start;
+	int dir = open_job(jobs_dir, job);
+	int rc = dir < 0 ? -ENOENT : record_read_start(dir, &start);
+
+	if (dir < 0)
+		return rc;
+	close(dir);
+	if (!rc && start.keyed)
+		memcpy(secret, start.secret, SECRET_BYTES);
+	explicit_bzero(start.secret, sizeof(start.secret));
+	if (rc)
+		return -ENOENT;
+	return start.keyed ? 0 : -ENODATA;
+}
+
+/* Initialises OUT with the request to the shim's control socket. */
+static void pack_attach(const struct launch_ask *ask, msgpack_sbuffer *out)
+{
+	uint8_t packed[RECORDS_PACKED];
+	msgpack_packer pk;
+
+	pack_begin(&pk, out, 2u + !!ask->records);
+	pack_str(&pk, "op", "attach");
+	pack_bin(&pk, "ask", ask->packed, ask->length);
+	if (!ask->records)
+		return;
+	records_pack(ask->records, packed);
+	pack_bin(&pk, "records", packed, sizeof(packed));
+	explicit_bzero(packed, sizeof(packed));
+}
+
+int launch_attach(const char *run_dir, const char *job, const struct launch_ask *ask, int stream)
 {
 	union {
 		struct cmsghdr head;
@@ -376,14 +409,11 @@ int launch_attach(const char *run_dir, const char *job, const void *ask, size_t 
 	int fd = control_connect(run_dir, job);
 	uint8_t header[FRAME_HEADER];
 	msgpack_sbuffer buffer;
-	msgpack_packer pk;
 	ssize_t n;
 
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ECONNREFUSED ? -ESRCH : fd;
-	pack_begin(&pk, &buffer, 2);
-	pack_str(&pk, "op", "attach");
-	pack_bin(&pk, "ask", ask, length);
+	pack_attach(ask, &buffer);
 	frame_header(header, FRAME_REQUEST, (uint32_t)buffer.size);
 	header[2] = LEASH_FRAME;
 
@@ -399,6 +429,7 @@ int launch_attach(const char *run_dir, const char *job, const void *ask, size_t 
 	memcpy(CMSG_DATA(&control.head), &stream, sizeof(stream));
 	/* A few hundred bytes fit into an empty socket whole, or not at all. */
 	n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	explicit_bzero(buffer.data, buffer.size);
 	msgpack_sbuffer_destroy(&buffer);
 	close(fd);
 	return n == (ssize_t)(iov[0].iov_len + iov[1].iov_len) ? 0 : -ESRCH;

@@ -16,6 +16,7 @@ const struct launcher launcher_shims = {
 	.attach = launch_attach,
 	.replay = launch_replay,
 	.owner = launch_owner,
+	.secret = launch_secret,
 	.signal_ask = launch_signal_ask,
 	.signal_answer = launch_signal_answer,
 };

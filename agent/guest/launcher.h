@@ -22,6 +22,7 @@ struct launcher {
 	typeof(launch_attach) *attach;
 	typeof(launch_replay) *replay;
 	typeof(launch_owner) *owner;
+	typeof(launch_secret) *secret;
 	typeof(launch_signal_ask) *signal_ask;
 	typeof(launch_signal_answer) *signal_answer;
 };

@@ -117,7 +117,7 @@ bool replays_read(const struct guest *guest, const char *job)
 	return false;
 }
 
-int replays_start(struct guest *guest, const char *job, const void *ask, size_t length, int fd,
+int replays_start(struct guest *guest, const char *job, const struct launch_ask *ask, int fd,
 		  uid_t uid, struct iocom_err *err)
 {
 	struct replay *r = free_for(guest, uid, err);
@@ -134,7 +134,7 @@ int replays_start(struct guest *guest, const char *job, const void *ask, size_t 
 		return rc;
 	replays_place_of(guest, (size_t)(r - guest->replays->all), place);
 	rc = guest->launcher->replay(guest->base->set->shim, guest->base->set->scope_cgroup,
-				     guest->jobs_dir, place, uid, ask, length, fd, &r->leash, err);
+				     guest->jobs_dir, place, uid, ask, fd, &r->leash, err);
 	if (rc) {
 		r->leash = -1;
 		return rc;

@@ -18,10 +18,10 @@ void replays_recover(struct guest *guest);
 /* Returns true if a replay that this agent started reads the record of JOB. */
 bool replays_read(const struct guest *guest, const char *job);
 /*
- * Starts a replay of JOB that answers UID's packed ASK on FD, which is taken on 0.  Negative errno
+ * Starts a replay of JOB that answers UID's ASK on FD, which is taken on 0.  Negative errno
  * with the reason in ERR.
  */
-int replays_start(struct guest *guest, const char *job, const void *ask, size_t length, int fd,
+int replays_start(struct guest *guest, const char *job, const struct launch_ask *ask, int fd,
 		  uid_t uid, struct iocom_err *err);
 /* Returns how many replays run. */
 size_t replays_count(const struct guest *guest);

@@ -5,8 +5,8 @@
  *   place: decide (rules) -> ask guests for admission -> write the journal -> answer the client
  *
  * It asks guests (peer_message.h: admit) through the port `ask` and answers their questions
- * (started, progress, done, renew).  It knows nothing of the guest party of its own node: for a job
- * that runs at home it uses the same port, which is short-circuited (peers.h).
+ * (started, progress, done, renew, attach).  It knows nothing of the guest party of its own node:
+ * for a job that runs at home it uses the same port, which is short-circuited (peers.h).
  */
 #ifndef IOCOM_HOME_H
 #define IOCOM_HOME_H
@@ -35,6 +35,9 @@ struct home_ports {
 	bool (*mute)(void *arg);
 	peers_asker ask;
 	void *ask_arg;
+	/* A deferred answer to another node's question, with ask_arg; the same as peers_answer. */
+	void (*answer)(void *arg, uint64_t ticket, enum peer_type type,
+		       const struct peer_answer *answer);
 };
 
 struct home_config {
@@ -43,7 +46,6 @@ struct home_config {
 	struct profile_store *profiles;
 	struct matrix *matrix; /* home watches it (cluster_view.h) */
 	const struct skews *skews;
-	bool tls; /* clients reach other nodes through relays */
 	struct home_ports ports;
 };
 
@@ -111,6 +113,9 @@ int home_on_progress(void *home, const struct peer_request *request, uint64_t ti
 		     struct peer_answer *answer);
 int home_on_renew(void *home, const struct peer_request *request, uint64_t ticket,
 		  struct peer_answer *answer);
+/* Another node asks for a client that wants to attach: the node where the job is gives a ticket. */
+int home_on_attach(void *home, const struct peer_request *request, uint64_t ticket,
+		   struct peer_answer *answer);
 /*
  * Handles a shim's renewal (FRAME_RENEW's payload); ANSWER is FRAME_RENEWED's.  Returns 0; negative
  * errno with the reason in ERR: no shim of a job with a lease from here sent it, or it is a replay.

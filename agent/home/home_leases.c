@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "agent/base/places.h"
 #include "user/clock.h"
@@ -146,9 +145,8 @@ int lease_begin(struct home *home, struct job_order *order, const char *first, u
 	/* From here on LOST is never renewed, whatever becomes of the next attempt. */
 	if (lost[0])
 		lease_ended(home, lost);
-	if (getrandom(order->secret, sizeof(order->secret), 0) != sizeof(order->secret))
-		abort(); /* cannot fail: the kernel has random bytes once it has booted */
-	order->renews = true;
+	secret_new(order->secret);
+	order->keyed = order->renews = true;
 	return journal_lease_begin(home->journal, job, first, number, restarts, lease_ms,
 				   order->secret, err);
 }

@@ -35,8 +35,8 @@ int lease_load(struct home *home, struct iocom_err *err);
 void lease_unload(struct home *home);
 /*
  * Begins a lease: ORDER's job is attempt NUMBER of FIRST; LOST is the attempt before, which is no
- * longer renewed, or "".  ORDER gets the secret for its renewals.  Returns 0; negative errno: the
- * job must not run.
+ * longer renewed, or "".  ORDER gets its secret, which the journal has for its renewals.  Returns
+ * 0; negative errno: the job must not run.
  */
 int lease_begin(struct home *home, struct job_order *order, const char *first, uint32_t number,
 		uint32_t restarts, const char *lost, struct iocom_err *err);

@@ -23,13 +23,34 @@ static int find_secret(struct home *home, const struct lease_held *held, const c
 	return rc;
 }
 
-/* Checks that ASK comes from the job's shim, and for the first time. */
+/*
+ * Replaces SECRET by the key that signed ASK: the one that is derived from it, or SECRET itself, of
+ * which shims from before there was a derived one have nothing else.  Returns false: neither did.
+ */
+static bool renewal_find_key(const struct renewal_ask *ask, uint8_t secret[RENEWAL_SECRET])
+{
+	uint8_t key[SECRET_KEY];
+	bool derived;
+
+	_Static_assert(SECRET_KEY == RENEWAL_SECRET && SECRET_BYTES == RENEWAL_SECRET, "same size");
+	secret_derive(key, secret, SECRET_RENEWAL, ask->job, "");
+	derived = renewal_ask_true(ask, key);
+	if (derived)
+		memcpy(secret, key, RENEWAL_SECRET);
+	explicit_bzero(key, sizeof(key));
+	return derived || renewal_ask_true(ask, secret);
+}
+
+/*
+ * Checks that ASK comes from the job's shim, and for the first time.  SECRET becomes the key for
+ * the answer.
+ */
 static int renewal_check(struct home *home, const struct renewal_ask *ask,
-			 const uint8_t secret[RENEWAL_SECRET], struct iocom_err *err)
+			 uint8_t secret[RENEWAL_SECRET], struct iocom_err *err)
 {
 	int rc;
 
-	if (!renewal_ask_true(ask, secret))
+	if (!renewal_find_key(ask, secret))
 		return iocom_err_set(err, -EACCES,
 				     "renewal refused: it is not signed by the supervisor of job "
 				     "%s",

@@ -37,6 +37,8 @@ static void place_free(struct place *p)
 	journal_forget(home->journal, &p->wait);
 	json_decref(p->answer);
 	placement_fini(&p->placement);
+	job_order_forget(&p->order);
+	explicit_bzero(p->key, sizeof(p->key));
 	free(p);
 }
 
@@ -353,7 +355,6 @@ static void place_fill(struct place *p, const char *node, const char *address, u
 	a->expectation = *place_expected(p, node);
 	a->address = address;
 	a->port = port;
-	a->tls = p->home->config.tls && address[0];
 	if (a->ask.home_dir)
 		a->directory = p->order.cwd;
 	a->first = p->first[0] ? p->first : p->order.job;
@@ -391,6 +392,19 @@ static void place_durable(void *arg, int rc)
 	place_give_up(p, rc ? why : CLIENT_LEFT);
 }
 
+/* Gives the client the key of its streams to another node. */
+static void place_fill_key(struct place *p)
+{
+	uint8_t key[SECRET_KEY];
+
+	if (!p->order.keyed)
+		return;
+	secret_derive(key, p->order.secret, SECRET_STREAM, p->order.job, "");
+	secret_text(p->key, key);
+	explicit_bzero(key, sizeof(key));
+	p->placement.key = p->key;
+}
+
 /* Completes a decision: writes the journal, then answers the client. */
 static void placed(struct place *p, const char *node, const char *address, uint16_t port,
 		   const char *nonce)
@@ -410,6 +424,7 @@ static void placed(struct place *p, const char *node, const char *address, uint1
 		return;
 	}
 	p->placement.nonce = nonce;
+	place_fill_key(p);
 	p->answer = placement_json(&p->placement, p->begins && is_own(p, node) ? PLACEMENT_BEGUN
 									       : PLACEMENT_ANSWER);
 	p->wait = (struct journal_wait){.done = place_durable, .arg = p};
@@ -602,7 +617,7 @@ static void try_next(struct place *p)
 	snprintf(p->asked, sizeof(p->asked), "%s", node);
 	if (is_own(p, p->asked)) {
 		p->order.lease_ms = 0; /* the job runs here, so we shall know how it ends */
-		p->order.renews = false;
+		job_order_forget(&p->order);
 		ask_guest(p, p->asked, "", 0);
 		return;
 	}
@@ -611,6 +626,13 @@ static void try_next(struct place *p)
 		refused_by(p, p->asked, REFUSAL_SILENT, "is not heard any more");
 		return;
 	}
+	/*
+	 * Each node that is asked gets a secret of its own: one that refused must not know that of
+	 * the next.  A restartable job's is in the journal already.
+	 */
+	if (!p->order.renews)
+		secret_new(p->order.secret);
+	p->order.keyed = true;
 	p->order.hops++;
 	p->order.lease_ms = p->placement.ask.restarts >= 0 ? set->lease_s * 1000 : 0;
 	ask_guest(p, p->asked, e->vector.address, e->vector.port);

@@ -33,7 +33,8 @@ struct place {
 	char asked[IOCOM_NAME_MAX]; /* the node whose answer is awaited */
 	/* the first attempt of a restartable job; "": this one is the first */
 	char first[SPEC_JOB_MAX];
-	json_t *answer; /* it waits for the disk; else NULL */
+	json_t *answer;		      /* it waits for the disk; else NULL */
+	char key[2 * SECRET_KEY + 1]; /* of its client's streams; "": it runs here */
 	/* its client's spec came with the request: at home the job begins with the answer */
 	bool begins;
 };

@@ -12,11 +12,13 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 17u + o->renews + o->durable);
+	msgpack_pack_map(&pk, 17u + o->keyed + o->renews + o->durable);
 	if (o->durable)
 		pack_bool(&pk, "durable", true);
+	if (o->keyed)
+		pack_bin(&pk, "secret", o->secret, sizeof(o->secret));
 	if (o->renews)
-		pack_bin(&pk, "lease_secret", o->secret, sizeof(o->secret));
+		pack_bool(&pk, "renews", true);
 	pack_str(&pk, "job", o->job);
 	pack_str(&pk, "home", o->home);
 	pack_str(&pk, "home_address", o->home_address);
@@ -36,18 +38,26 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	need_pack(&o->need, &pk);
 }
 
-/* Returns 0 or -EBADMSG; a home of an older build sends no secret. */
+/* Returns 0 or -EBADMSG; the order that a target keeps has no secret. */
 static int take_secret(struct job_order *o, const msgpack_object *map)
 {
-	const msgpack_object *secret = unpack_get(map, "lease_secret");
+	const msgpack_object *secret = unpack_get(map, "secret");
 
+	if (unpack_get(map, "renews") && unpack_bool(map, "renews", &o->renews))
+		return -EBADMSG;
 	if (!secret)
-		return 0;
+		return o->renews ? -EBADMSG : 0;
 	if (secret->type != MSGPACK_OBJECT_BIN || secret->via.bin.size != sizeof(o->secret))
 		return -EBADMSG;
 	memcpy(o->secret, secret->via.bin.ptr, sizeof(o->secret));
-	o->renews = true;
+	o->keyed = true;
 	return 0;
+}
+
+void job_order_forget(struct job_order *o)
+{
+	explicit_bzero(o->secret, sizeof(o->secret));
+	o->keyed = o->renews = false;
 }
 
 int job_order_unpack(struct job_order *o, const msgpack_object *map)

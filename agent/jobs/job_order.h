@@ -11,7 +11,7 @@
 
 #include "iocom/vector.h"
 #include "balancer/view/need.h"
-#include "user/renewal.h"
+#include "user/channel/secret.h"
 #include "user/spec.h"
 
 /* Home's order to a target; the target keeps it for a restart. */
@@ -31,13 +31,16 @@ struct job_order {
 	struct need need;
 	uint32_t lease_ms; /* the lease of a restartable job at another node (leases.h); else 0 */
 	bool durable;	   /* it begins when the target's disk has it: its start is told */
-	bool renews;	   /* its shim renews the lease itself, with the secret */
-	uint8_t secret[RENEWAL_SECRET];
+	bool renews;	   /* its shim renews the lease itself */
+	bool keyed;	   /* it has the secret of this attempt (user/channel/secret.h) */
+	uint8_t secret[SECRET_BYTES];
 	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */
 	double home_cpu; /* L_CPU of home with the job, if that decided; else 0 */
 };
 
 void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);
+/* Erases the secret of ORDER, which has none from here on, and renews nothing. */
+void job_order_forget(struct job_order *order);
 /* Returns 0 or -EBADMSG. */
 int job_order_unpack(struct job_order *order, const msgpack_object *map);
 

@@ -21,8 +21,7 @@
  * this lease and nothing else, and is worthless afterwards.  Each question has a larger number than
  * the one before, and home's journal has the last number, so that even a new agent obeys no replay.
  * Home signs its answer: a stranger can neither have a job killed nor let it outlive its lease.
- * Renewals use plain TCP even with TLS configured: nothing in them is secret, and a shim would need
- * the node's key.
+ * Renewals go over plain TCP: nothing in them is secret.
  *
  * If the shim has no secret (home or shim of an older build), or could not reach home's job port
  * for half a lease, the agent asks as well, by a sealed control message.

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * /metrics of this agent: takes every reading and shows a new page each period.  Without the
- * setting metrics_listen there is no page.
+ * /metrics of this agent: takes every reading and has a new page each period.  The network part
+ * serves its text: it says GATE_WANT_PAGE and gets GATE_PAGE with a file, which is empty until
+ * there is a page.  Without the setting metrics_listen there is no page.
+ *
+ * The listening socket is opened before (metrics_listen.h), because the network part gets it when
+ * it starts.
  */
 #ifndef IOCOM_AGENT_METRICS_H
 #define IOCOM_AGENT_METRICS_H
@@ -12,7 +16,9 @@
 #include "agent/base/base.h"
 #include "agent/base/limit.h"
 #include "agent/base/prediction.h"
+#include "agent/gate/net_part.h"
 #include "agent/measure/pulse.h"
+#include "agent/metrics/metrics_page.h"
 
 struct metrics;
 struct sample_names;
@@ -28,14 +34,23 @@ struct metrics_ports {
 	size_t (*predictions)(void *arg, struct prediction *out);
 };
 
+struct metrics_config {
+	/* Borrowed, as long as there are metrics. */
+	const struct base *base;
+	struct pulse *pulse;
+	struct net_part *net;
+	struct sample_names *names; /* NULL: cgroups have no names */
+	struct metrics_ports ports;
+};
+
 /*
- * Listens if the settings say so, else METRICS stays NULL.  Watches PULSE.  Returns 0; negative
- * errno with the reason in ERR.
+ * Does nothing if the settings want no metrics: METRICS stays NULL.  Watches the pulse and the
+ * network part, and serves GATE_WANT_PAGE.  Returns 0; negative errno with the reason in ERR, and
+ * METRICS, if it is not NULL, is to be freed.
  */
-int metrics_new(struct metrics **metrics, const struct base *base, struct pulse *pulse,
-		struct sample_names *names, const struct metrics_ports *ports,
+int metrics_new(struct metrics **metrics, const struct metrics_config *config,
 		struct iocom_err *err);
-/* Call it after the pulse's last reading.  NULL is fine. */
+/* Call it after the pulse's last reading and before net_part_free.  NULL is fine. */
 void metrics_free(struct metrics *metrics);
 
 #endif

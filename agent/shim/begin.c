@@ -20,11 +20,15 @@
  * Leaves the agent's cgroup, so that a service manager that stops the agent with all its
  * processes spares the shims. Best effort: a job must not fail because its supervisor is
  * accounted elsewhere.
+ *
+ * On cgroup v1 the devices that the agent's unit may use would be all that PAM's modules and the
+ * job may use; on v2 that limit stays behind with the agent's cgroup.
  */
 static void move_out(const struct shim *shim, const struct cgroup_mounts *mounts)
 {
 	struct cgroup shims;
 
+	(void)cgroup_leave_devices(mounts);
 	if (cgroup_name(mounts, shim->order.scope, "shims", &shims, NULL) ||
 	    (shim->moved && !shims.nv1))
 		return;
@@ -90,6 +94,8 @@ static int write_record(struct shim *shim, struct iocom_err *err)
 	struct record_exit given_up;
 	int rc;
 
+	start.keyed = order->keyed;
+	memcpy(start.secret, order->secret, sizeof(start.secret));
 	snprintf(start.job, sizeof(start.job), "%s", order->spec.job);
 	snprintf(start.class_name, sizeof(start.class_name), "%s", order->spec.class_name);
 	snprintf(start.scope, sizeof(start.scope), "%s", order->scope);
@@ -102,7 +108,22 @@ static int write_record(struct shim *shim, struct iocom_err *err)
 	if (!record_read_exit(shim->record, &given_up))
 		return iocom_err_set(err, give_up_record(shim),
 				     "job %s was given up before it began", order->spec.job);
-	return record_write_start(shim->record, &start, err);
+	rc = record_write_start(shim->record, &start, err);
+	explicit_bzero(start.secret, sizeof(start.secret));
+	explicit_bzero(shim->order.secret, sizeof(shim->order.secret));
+	return rc;
+}
+
+/* The guard needs no keys. */
+static void forget_keys(void *arg)
+{
+	struct shim *shim = arg;
+
+	records_erase(&shim->client.records);
+	records_erase(&shim->order.records);
+	explicit_bzero(shim->order.secret, sizeof(shim->order.secret));
+	explicit_bzero(shim->order.renew.secret, sizeof(shim->order.renew.secret));
+	explicit_bzero(shim->renew.secret, sizeof(shim->renew.secret));
 }
 
 /* Frees arguments and environment, which can be megabytes: the process has its own copy now. */
@@ -188,7 +209,8 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	if (!rc)
 		rc = begin_in_time(shim, err);
 	if (!rc && shim->lease.until_ms)
-		rc = guard_begin(&shim->guard, &shim->group, shim->lease.until_ms, err);
+		rc = guard_begin(&shim->guard, &shim->group, shim->lease.until_ms, forget_keys,
+				 shim, err);
 	if (!rc)
 		rc = child_start(&shim->child, &shim->order, &identity, &shim->group, err);
 	identity_deinit(&identity);

@@ -39,6 +39,7 @@
 
 #include "agent/shim/tty.h"
 #include "user/keyring.h"
+#include "user/privilege.h"
 
 #define KILLED_MS 1000
 
@@ -131,8 +132,10 @@ static void reset_signals(void)
 }
 
 /*
- * Resets the out-of-memory score and the priority. Best effort: a value that we cannot reset is
- * what the administrator chose for all processes of the agent.
+ * Resets the out-of-memory score and the priority. The shim keeps the agent's score: its death
+ * frees next to nothing and costs a job. By writing 0 as root we also make 0 the least that the job
+ * may choose for itself. Best effort: a value that we cannot reset is what the administrator chose
+ * for all processes of the agent.
  */
 static void reset_standing(void)
 {
@@ -195,66 +198,6 @@ static int drop_privilege(const struct identity *identity)
 		if (syscall(SYS_capset, &header, none)) /* this clears the inheritable ones too */
 			return -errno;
 	}
-	return 0;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	gid_t x = *(const gid_t *)a, y = *(const gid_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/*
- * Returns true if the process has exactly these groups. The kernel sorts them, so we sort both
- * lists.
- */
-static bool has_groups(const struct identity *identity)
-{
-	size_t n = (size_t)identity->ngroups, bytes = n * sizeof(gid_t);
-	gid_t *have = calloc(n + 1, sizeof(gid_t)), *want = calloc(n + 1, sizeof(gid_t));
-	bool same = have && want && getgroups(identity->ngroups + 1, have) == identity->ngroups;
-
-	if (same && n) {
-		memcpy(want, identity->groups, bytes);
-		qsort(want, n, sizeof(gid_t), by_number);
-		qsort(have, n, sizeof(gid_t), by_number);
-		same = !memcmp(have, want, bytes);
-	}
-	free(have);
-	free(want);
-	return same;
-}
-
-/*
- * Checks that all ids are the wanted ones and that no way back to root exists. Returns 0 or
- * -EPERM.
- */
-static int prove_dropped(const struct identity *identity)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct have[2] = {{0}};
-	uid_t r, e, s;
-	gid_t rg, eg, sg;
-
-	if (getresuid(&r, &e, &s) || getresgid(&rg, &eg, &sg))
-		return -EPERM;
-	if (r != identity->uid || e != identity->uid || s != identity->uid || rg != identity->gid ||
-	    eg != identity->gid || sg != identity->gid || !has_groups(identity))
-		return -EPERM;
-	if (identity->uid == 0)
-		return 0;
-	if (setuid(0) == 0 || seteuid(0) == 0 || setresuid((uid_t)-1, (uid_t)-1, 0) == 0)
-		return -EPERM;
-	if (setgroups((size_t)identity->ngroups, identity->groups) == 0)
-		return -EPERM;
-	if (identity->gid != 0 && setgid(0) == 0)
-		return -EPERM;
-	if (syscall(SYS_capget, &header, have))
-		return -EPERM;
-	for (int i = 0; i < 2; i++)
-		if (have[i].effective || have[i].permitted || have[i].inheritable)
-			return -EPERM;
 	return 0;
 }
 
@@ -353,7 +296,8 @@ static struct report child_steps(const struct order *order, const struct identit
 	rc = drop_privilege(identity);
 	if (rc)
 		return (struct report){STAGE_IDENTITY, -rc};
-	rc = prove_dropped(identity);
+	rc = privilege_prove_dropped(identity->uid, identity->gid, identity->groups,
+				     identity->ngroups);
 	if (rc)
 		return (struct report){STAGE_PROOF, -rc};
 	rc = keyring_take_own(identity->keyring);

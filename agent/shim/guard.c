@@ -48,7 +48,7 @@ __attribute__((noreturn)) static void stand_by(int fd, const struct cgroup *grou
 }
 
 int guard_begin(struct guard *guard, const struct cgroup *group, uint64_t until_ms,
-		struct iocom_err *err)
+		void (*forget)(void *arg), void *arg, struct iocom_err *err)
 {
 	void *shared = mmap(NULL, sizeof(*guard->until_ms), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -63,8 +63,10 @@ int guard_begin(struct guard *guard, const struct cgroup *group, uint64_t until_
 	}
 	if (pid < 0)
 		rc = -errno;
-	if (pid == 0)
+	if (pid == 0) {
+		forget(arg);
 		stand_by(ends[0], group, shared);
+	}
 	if (ends[0] >= 0)
 		close(ends[0]);
 	if (!rc) {

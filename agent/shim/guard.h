@@ -24,11 +24,12 @@ struct guard {
 
 /*
  * Starts a guard that kills GROUP when this process is gone or the lease is over. Call it before
- * the job's first process starts, from a process with one thread. Returns 0 or negative errno
- * with ERR.
+ * the job's first process starts, from a process with one thread. The guard is a copy of this
+ * process and calls FORGET to erase what only this one must know. Returns 0 or negative errno with
+ * ERR.
  */
 int guard_begin(struct guard *guard, const struct cgroup *group, uint64_t until_ms,
-		struct iocom_err *err);
+		void (*forget)(void *arg), void *arg, struct iocom_err *err);
 /* Tells the guard the lease's new end. Does nothing without a guard. */
 void guard_tell(struct guard *guard, uint64_t until_ms);
 /* Ends the guard because the job is over. */

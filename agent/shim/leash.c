@@ -201,7 +201,13 @@ static int take_descriptor(int connection)
 static enum leash_what take_ask(const msgpack_object *map, struct leash_request *request)
 {
 	const msgpack_object *ask = unpack_get(map, "ask");
+	const msgpack_object *records = unpack_get(map, "records");
 
+	request->secure = records != NULL;
+	if (records &&
+	    (records->type != MSGPACK_OBJECT_BIN ||
+	     records_unpack(&request->records, records->via.bin.ptr, records->via.bin.size)))
+		return LEASH_NOTHING;
 	if (request->stream < 0 || !ask || ask->type != MSGPACK_OBJECT_BIN ||
 	    attach_unpack(&request->ask, ask->via.bin.ptr, ask->via.bin.size, NULL))
 		return LEASH_NOTHING;
@@ -253,6 +259,7 @@ enum leash_what leash_serve(struct leash *leash, struct leash_request *request)
 	if (!leash_await(fd, buffer, &message)) {
 		what = leash_obey(leash, &message.data, request, &taken);
 		msgpack_unpacked_destroy(&message);
+		explicit_bzero(buffer, sizeof(buffer)); /* it may have had keys */
 	}
 	if (!taken)
 		close(fd);

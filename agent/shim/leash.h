@@ -12,7 +12,8 @@
  *                                   answer is the event "started"
  *   { "op": "signal", "signal": N } answer { "result": 0 or errno }
  *   { "op": "attach", "ask": bin }  a client's connection comes with it (SCM_RIGHTS); the
- *                                   shim answers the client there (user/attach.h)
+ *                                   shim answers the client there (user/attach.h), sealed
+ *                                   if "records": bin has the keys (user/channel/records.h)
  */
 #ifndef IOCOM_SHIM_LEASH_H
 #define IOCOM_SHIM_LEASH_H
@@ -22,6 +23,7 @@
 #include <sys/types.h>
 
 #include "user/attach.h"
+#include "user/channel/records.h"
 #include "iocom/err.h"
 #include "agent/shim/lease.h"
 #include "user/record.h"
@@ -61,6 +63,8 @@ struct leash_request {
 	int signal;	/* the signal for the job */
 	int stream;	/* for LEASH_ATTACH: the client's connection, which the caller owns */
 	struct attach_ask ask; /* what the client wants */
+	bool secure;	       /* its stream is sealed with these keys, which the caller erases */
+	struct records records;
 };
 /* Serves one connection of the control socket within 1 s. Returns what the caller must do. */
 enum leash_what leash_serve(struct leash *leash, struct leash_request *request);

@@ -150,7 +150,12 @@ void shim_serve_control(struct shim *shim)
 		leash_answer(request.connection, send_signal(shim, request.signal));
 		break;
 	case LEASH_ATTACH:
-		shim_attach(shim, request.stream, &request.ask);
+		shim_attach(shim, request.stream, request.secure ? &request.records : NULL,
+			    &request.ask);
+		records_erase(&request.records);
+		/* Now, not when something else stirs: a quiet job's output is here already. */
+		if (!shim->client_gone && streams_send(&shim->streams, &shim->client))
+			shim_client_lost(shim);
 		break;
 	default:
 		break;

@@ -97,6 +97,26 @@ static int take_renew(const msgpack_object *map, struct order *order)
 	return 0;
 }
 
+/* Returns 0 or -EBADMSG. An older agent sends neither; a client of this machine has no keys. */
+static int take_keys(const msgpack_object *map, struct order *order)
+{
+	const msgpack_object *secret = unpack_get(map, "secret");
+	const msgpack_object *records = unpack_get(map, "records");
+
+	if (secret &&
+	    (secret->type != MSGPACK_OBJECT_BIN || secret->via.bin.size != sizeof(order->secret)))
+		return -EBADMSG;
+	if (records &&
+	    (records->type != MSGPACK_OBJECT_BIN ||
+	     records_unpack(&order->records, records->via.bin.ptr, records->via.bin.size)))
+		return -EBADMSG;
+	if (secret)
+		memcpy(order->secret, secret->via.bin.ptr, sizeof(order->secret));
+	order->keyed = secret != NULL;
+	order->secure = records != NULL;
+	return 0;
+}
+
 /* Returns 0 or -EBADMSG. */
 static int take_user_limits(const msgpack_object *map, struct order *order)
 {
@@ -119,11 +139,13 @@ static int order_take(const msgpack_object *map, struct order *order, struct ioc
 	uint64_t version, uid, gid;
 	const msgpack_object *spec;
 
-	if (unpack_u64(map, "v", &version) || version != SHIM_VERSION)
+	if (unpack_u64(map, "v", &version) || version < SHIM_VERSION_MIN || version > SHIM_VERSION)
 		return iocom_err_set(
 			err, -EPROTO,
 			"iocom-shim and iocomd are of different versions; install both "
 			"from one build");
+	if (take_keys(map, order))
+		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	if (unpack_get(map, "attach"))
 		return take_replay(map, order, err);
 	spec = unpack_get(map, "spec");
@@ -181,6 +203,8 @@ void order_deinit(struct order *order)
 {
 	spec_free(&order->spec);
 	account_free(&order->account);
+	explicit_bzero(order->secret, sizeof(order->secret));
+	records_erase(&order->records);
 }
 
 void order_command(const struct order *order, char *out, size_t size)

@@ -5,6 +5,8 @@
  *
  *   always             v, uid, gid, allow_root, jobs_dir, run_dir, scope, pam, spool_max,
  *                      spec (bin, as the client sent it)
+ *   with version 3     secret (bin: of the attempt, for the record)
+ *   remote client      records (bin: the stream's keys, user/channel/records.h)
  *   restartable job    lease_until_ms (CLOCK_BOOTTIME)
  *   shim renews        renew_secret (bin), renew_address, renew_port, renew_lease_ms
  *   attached job       spill_max
@@ -14,7 +16,10 @@
  *                      older agent sends none of them and looks for the job at jobs/JOB
  *
  * An order to send the kept output of an ended job has only v, jobs_dir, attach (bin,
- * user/attach.h), slot and reader.
+ * user/attach.h), slot and reader, and the records of a remote client.
+ *
+ * An agent of version 2 sends neither secret nor records. A shim that knows only version 2 refuses
+ * the order of a later agent: it would send the stream in clear.
  */
 #ifndef IOCOM_SHIM_ORDER_H
 #define IOCOM_SHIM_ORDER_H
@@ -28,16 +33,19 @@
 #include "iocom/err.h"
 #include "user/frame.h"
 #include "iocom/vector.h"
+#include "user/channel/records.h"
+#include "user/channel/secret.h"
 #include "user/renewal.h"
 #include "user/spec.h"
 
-#define SHIM_FD_LEASH  3
-#define SHIM_FD_ORDER  4
-#define SHIM_FD_STREAM 5
-#define SHIM_FD_RECORD 6 /* the job's directory, locked; an older agent passes none */
-#define SHIM_ORDER_MAX (SPEC_PACKED_MAX + 65536)
-#define SHIM_VERSION   2
-#define SHIM_BEGIN_MS  60000
+#define SHIM_FD_LEASH	 3
+#define SHIM_FD_ORDER	 4
+#define SHIM_FD_STREAM	 5
+#define SHIM_FD_RECORD	 6 /* the job's directory, locked; an older agent passes none */
+#define SHIM_ORDER_MAX	 (SPEC_PACKED_MAX + 65536)
+#define SHIM_VERSION	 3
+#define SHIM_VERSION_MIN 2
+#define SHIM_BEGIN_MS	 60000
 /* the most that the client of an attached job can leave: windows and pipes of both outputs */
 #define SHIM_SPILL_MAX (2 * FRAME_WINDOW + (2u << 20))
 #define SHIM_MOVED     "--moved" /* argument: the shim is already in the cgroup of the shims */
@@ -68,7 +76,11 @@ struct order {
 	uint64_t spill_max; /* most bytes that are kept of what an attached job's client left */
 	uint64_t lease_until_ms; /* 0: no lease */
 	uint32_t begin_ms;	 /* limit for PAM, and again for entering the directory and exec */
-	struct account account;	 /* `name` NULL: the shim must look it up */
+	bool keyed;		 /* it has the secret of the attempt */
+	uint8_t secret[SECRET_BYTES];
+	bool secure; /* the client's stream is sealed with these keys */
+	struct records records;
+	struct account account; /* `name` NULL: the shim must look it up */
 	struct order_renew renew;
 	bool by_user; /* the job's cgroup is below its user's, which has these limits */
 	struct cgroup_limits user_limits;

@@ -29,7 +29,7 @@ static void say_and_close(struct wire *wire, const char *text)
 	if (!wire_error(wire, text))
 		shutdown(wire->fd, SHUT_WR);
 	for (int i = 0; i < 64 && wire_fill(wire) > 0; i++)
-		wire->in_length = wire->in_head = 0;
+		wire_discard(wire);
 	wire_deinit(wire);
 }
 
@@ -154,14 +154,15 @@ static int may_take(const struct shim *shim, const struct attach_ask *ask, struc
 	return shim->detached || ask->take || !has_client(shim) ? 0 : rejoin_taken(shim, err);
 }
 
-void shim_attach(struct shim *shim, int fd, const struct attach_ask *ask)
+void shim_attach(struct shim *shim, int fd, const struct records *records,
+		 const struct attach_ask *ask)
 {
 	uint64_t from[FRAME_STREAMS] = {0}, left[FRAME_STREAMS] = {0};
 	struct iocom_err err = {0};
 	struct wire wire;
 	int rc = 0;
 
-	if (wire_init(&wire, fd)) {
+	if (wire_init(&wire, fd, records)) {
 		close(fd);
 		return;
 	}
@@ -397,10 +398,10 @@ int shim_replay(struct shim *shim, struct iocom_err *err)
 	shim->detached = shim->streams.spool.info.detached;
 	/* Attach as to a running job, with the connection that came with the order. */
 	fd = fcntl(shim->client.fd, F_DUPFD_CLOEXEC, 3);
-	shim->client_gone = true;
+	shim->client_gone = true; /* nothing was sent there: its keys are fresh for the next */
 	if (fd < 0)
 		return -errno;
-	shim_attach(shim, fd, &ask);
+	shim_attach(shim, fd, wire_records(&shim->client), &ask);
 	shim_deliver(shim);
 	return 0;
 }

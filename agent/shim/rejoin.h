@@ -7,10 +7,12 @@
 #include "agent/shim/shim.h"
 
 /*
- * Takes FD, which becomes the job's client; the former client is told so. A refusal (the byte is
- * not kept, or the client was superseded) is sent on FD.
+ * Takes FD, which becomes the job's client; the former client is told so. RECORDS are the keys of
+ * its stream; NULL: it is a client of this machine. A refusal (the byte is not kept, or the client
+ * was superseded) is sent on FD.
  */
-void shim_attach(struct shim *shim, int fd, const struct attach_ask *ask);
+void shim_attach(struct shim *shim, int fd, const struct records *records,
+		 const struct attach_ask *ask);
 /* Tells the client how far the streams are. Returns as wire_send. */
 int shim_tell_started(struct shim *shim);
 /*

@@ -112,10 +112,11 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 	spool_init(&shim->spool);
 	leash_init(&shim->leash, fd_leash, "");
 	shim->renew.fd = -1;
-	if (wire_init(&shim->client, fd_stream))
-		return 1;
 	rc = order_read(fd_order, &shim->order, &err);
 	close(fd_order);
+	if (wire_init(&shim->client, fd_stream, shim->order.secure ? &shim->order.records : NULL))
+		return 1;
+	records_erase(&shim->order.records); /* the wire has them */
 	if (!rc && shim->order.replay) {
 		rc = shim_replay(shim, &err);
 	} else {

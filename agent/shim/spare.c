@@ -3,6 +3,7 @@
 #include "agent/shim/spare.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -81,6 +82,8 @@ int spare_wait(struct spare *spare, char *name, int *record)
 
 	prctl(PR_SET_NAME, SHIM_SPARE_NAME);
 	spare_prepare(spare);
+	if (sodium_init() < 0) /* now, not when the client waits; wire_init says what failed */
+		return -ENOSYS;
 	if (spare->jobs_dir)
 		made = record_make_spare(spare->jobs_dir, getpid());
 	rc = spare_take(fds);

@@ -9,6 +9,7 @@
  *   doctor.c         the report            doctor_tools.c    munge, clock, criu
  *   doctor_node.c    configuration, directories    doctor_ports.c   ports
  *   doctor_agent.c   the running agent     doctor_access.c   PAM, the audit log
+ *   doctor_net.c     its network part
  */
 #ifndef IOCOM_DOCTOR_H
 #define IOCOM_DOCTOR_H
@@ -70,6 +71,7 @@ void doctor_config(struct doctor *d); /* fills `set`: call it before all functio
 void doctor_agent(struct doctor *d);
 void doctor_directories(struct doctor *d);
 void doctor_ports(struct doctor *d);
+void doctor_net(struct doctor *d);
 void doctor_munge(struct doctor *d);
 void doctor_clock(struct doctor *d);
 void doctor_pam(struct doctor *d);

@@ -191,16 +191,19 @@ static int read_again(const struct doctor *d, pid_t pid, struct settings *set,
 	char *words[ARGS_MAX + 1], *text = malloc(1 << 16);
 	int n = text && pid ? doctor_agent_command_line(pid, text, 1 << 16, words) : 0;
 	int rc = config_load(&settings_program, n ? n : 1, n ? words : none, set, err);
-	bool found;
+	bool shim, net;
 
 	free(text);
 	if (!rc && d->config) /* the user asked about this file, so it decides */
 		rc = config_read(&settings_program, d->config, set, err);
-	found = !rc && !set->shim[0];
+	shim = !rc && !set->shim[0];
+	net = !rc && !set->net_program[0];
 	if (!rc)
 		rc = settings_complete(set, err);
-	if (found) /* look beside iocomd, not beside us */
+	if (shim) /* look beside iocomd, not beside us */
 		set->shim[0] = 0;
+	if (net)
+		set->net_program[0] = 0;
 	return rc > 0 ? -EINVAL : rc;
 }
 
@@ -218,7 +221,9 @@ static void doctor_agent_compare(const json_t *runs, struct settings *set, const
 		const char *now = json_string_value(json_object_get(runs, key->name));
 		char *file = now ? settings_text(set, key) : NULL;
 
-		if (file && strcmp(now, file) != 0 && (*file || strcmp(key->name, "shim") != 0)) {
+		if (file && strcmp(now, file) != 0 &&
+		    (*file ||
+		     (strcmp(key->name, "shim") != 0 && strcmp(key->name, "net-program") != 0))) {
 			if (at < size)
 				at += (size_t)snprintf(says + at, size - at,
 						       "%s%s=%.200s, which would be '%.200s'%s",

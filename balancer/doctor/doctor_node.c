@@ -43,7 +43,7 @@ static void doctor_node_defaults(struct doctor *d)
 void doctor_config(struct doctor *d)
 {
 	const char *file = d->config ? d->config : settings_program.file;
-	struct iocom_err err = {0};
+	struct iocom_err err = {0}, retired;
 
 	if (!d->config && access(file, F_OK)) {
 		d->configured = load_settings(d, NULL, &err);
@@ -63,8 +63,9 @@ void doctor_config(struct doctor *d)
 				   "iocomd runs as root by what it says, and does not start", "%s",
 				   err.text);
 		else
-			doctor_add(d, "config", DOCTOR_OK, NULL, "%s: node %s, %s", file,
-				   d->set.name,
+			doctor_add(d, "config", DOCTOR_OK,
+				   settings_retired(&d->set, &retired) ? retired.text : NULL,
+				   "%s: node %s, %s", file, d->set.name,
 				   settings_networked(&d->set) ? "in a cluster" : "alone");
 	}
 	if (!d->configured) {

@@ -78,6 +78,27 @@ static void read_comm(struct holder *holder)
 		fclose(f);
 }
 
+/* The agent's network part has its sockets: then the agent, its parent, is who holds them. */
+static void blame_parent(struct holder *holder)
+{
+	char path[64], line[128];
+	int parent = 0;
+	FILE *f;
+
+	if (strcmp(holder->comm, "iocom-net") != 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)holder->pid);
+	f = fopen(path, "re");
+	while (f && !parent && fgets(line, sizeof(line), f))
+		(void)!sscanf(line, "PPid: %d", &parent);
+	if (f)
+		fclose(f);
+	if (parent <= 1)
+		return;
+	holder->pid = parent;
+	read_comm(holder);
+}
+
 static void find_holder(unsigned port, struct holder *holder)
 {
 	unsigned long inode = listener_in("/proc/net/tcp", port);
@@ -93,8 +114,10 @@ static void find_holder(unsigned port, struct holder *holder)
 			holder->pid = (pid_t)atoi(entry->d_name);
 	if (proc)
 		closedir(proc);
-	if (holder->pid)
-		read_comm(holder);
+	if (!holder->pid)
+		return;
+	read_comm(holder);
+	blame_parent(holder);
 }
 
 /* Tries to bind PORT at ADDRESS.  Returns 0 or negative errno; -ENXIO: there is no such address. */

@@ -16,6 +16,7 @@
 #include "iocom/err.h"
 #include "balancer/run/run_tty.h"
 #include "balancer/view/placement.h"
+#include "user/channel/stream_hello.h"
 #include "user/spec.h"
 #include "user/wire.h"
 
@@ -58,18 +59,62 @@ struct run_target {
 	const char *run_dir; /* the run directory of this machine's agent */
 	const char *address; /* "" means this machine, by its agent's local socket */
 	unsigned port;
-	bool tls;		  /* connect through a relay of this machine's agent */
 	const char *munge_socket; /* NULL: the default one */
+	/* For another machine: the key of the stream; TICKET says which key, "" is the starter's */
+	uint8_t key[SECRET_KEY];
+	const char *ticket;
+	struct noise_pair *pair; /* made before, for the first handshake; NULL: none */
 };
 
+/* For the connection and the proof that the target is there, together. */
 #define RUN_CONNECT_MS 5000
 
-/* Connects and sends FRAME_START for SPEC; FD gets the stream.  Returns 0 or negative errno. */
+/*
+ * Takes the KEY of a target on another machine from an answer of the agent, in hex.  Returns 0 or
+ * -EPROTO.
+ */
+int run_target_key(struct run_target *target, const char *key, struct iocom_err *err);
+/*
+ * Connects and sends FRAME_START for SPEC; FD gets the stream.  To another machine it is sealed,
+ * and RECORDS gets its keys: nothing of SPEC is sent before the target has proven that it is the
+ * one that SPEC names (run_handshake.c).  Returns 0 or negative errno.
+ */
 int run_connect(const struct run_target *target, const struct spec *spec, int *fd,
-		struct iocom_err *err);
+		struct records *records, struct iocom_err *err);
 /* Does the same with FRAME_ATTACH for ASK. */
 int run_connect_attach(const struct run_target *target, const struct attach_ask *ask, int *fd,
-		       struct iocom_err *err);
+		       struct records *records, struct iocom_err *err);
+/* Returns RECORDS, or NULL for a target on this machine, whose stream is in clear. */
+static inline const struct records *run_target_records(const struct run_target *target,
+						       const struct records *records)
+{
+	return *target->address ? records : NULL;
+}
+
+/* --- run_handshake.c --- */
+
+/*
+ * Does the handshake of a stream to NODE on the connected FD until UNTIL_MS (run_now_ms); RECORDS
+ * gets the keys.  Returns 0; negative errno with the sentence in ERR: nothing but names was sent.
+ */
+int run_handshake(const struct run_target *target, int fd, const struct stream_hello *hello,
+		  uint64_t until_ms, struct records *records, struct iocom_err *err);
+/*
+ * The same in two steps, so that the client can do something while the target computes.  After a
+ * run_handshake_begin that returns 0 comes run_handshake_end, or noise_end(&shake->noise).
+ */
+struct run_handshake {
+	const struct run_target *target;
+	const struct stream_hello *hello;
+	int fd;
+	int sent;      /* the result of sending */
+	bool wordless; /* afterwards: the other end has closed, and said nothing */
+	struct noise noise;
+};
+int run_handshake_begin(struct run_handshake *shake, const struct run_target *target, int fd,
+			const struct stream_hello *hello, struct iocom_err *err);
+int run_handshake_end(struct run_handshake *shake, uint64_t until_ms, struct records *records,
+		      struct iocom_err *err);
 
 /* --- run_output.c: one of the client's own outputs --- */
 
@@ -147,11 +192,12 @@ struct run_stream_options {
 	int patience_s; /* seconds to wait for a silent peer; 0: as in wire.h */
 	bool leave;	/* leave the job once it has started, because it is detached */
 	void (*started)(void *arg, const struct run_result *result); /* may be NULL */
+	const struct records *records; /* the stream's keys; NULL: it is in clear */
 	/*
-	 * Called when contact is lost: returns a new connection on which it sent ASK, or
-	 * negative errno.  NULL: we do not try again.
+	 * Called when contact is lost: returns a new connection on which it sent ASK, with its
+	 * RECORDS if the stream has keys, or negative errno.  NULL: we do not try again.
 	 */
-	int (*again)(void *arg, const struct attach_ask *ask);
+	int (*again)(void *arg, const struct attach_ask *ask, struct records *records);
 	uint32_t again_ms; /* keep trying for this long */
 	/*
 	 * Called when the node did not keep the bytes [FROM, TO) of output STREAM, before the

@@ -49,9 +49,11 @@ static void run_reattach_ask(struct run_stream *s, struct attach_ask *ask)
 
 void run_reattach_try(struct run_stream *s)
 {
+	bool secure = s->options->records != NULL;
 	struct attach_ask wanted;
+	struct records records;
 	struct wire wire;
-	int fd;
+	int fd, rc;
 
 	if (run_now_ms() >= s->again_until_ms) {
 		run_lost(s, RUN_CONTACT_LOST);
@@ -60,11 +62,14 @@ void run_reattach_try(struct run_stream *s)
 	if (run_now_ms() < s->again_next_ms)
 		return;
 	run_reattach_ask(s, &wanted);
-	fd = s->options->again(s->options->arg, &wanted);
+	fd = s->options->again(s->options->arg, &wanted, &records);
 	s->again_next_ms = run_now_ms() + RUN_REATTACH_EACH_MS;
 	if (fd < 0)
 		return;
-	if (wire_init(&wire, fd)) {
+	rc = wire_init(&wire, fd, secure ? &records : NULL);
+	if (secure)
+		records_erase(&records);
+	if (rc) {
 		close(fd);
 		return;
 	}

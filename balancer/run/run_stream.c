@@ -511,7 +511,7 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 	sigset_t before;
 
 	*result = (struct run_result){0};
-	if (wire_init(&s.wire, fd)) {
+	if (wire_init(&s.wire, fd, options->records)) {
 		close(fd);
 		result->state = RUN_LOST;
 		snprintf(result->text, sizeof(result->text), "out of memory for the job's stream");

@@ -330,6 +330,8 @@ static int set_scope(void *target, const char *value, struct iocom_err *err)
 static const struct config_key keys[] = {
 	{"name", "NAME", "this node's name [the host's name]", NULL, CONFIG_STRING, FIELD(name), 0,
 	 0, check_name},
+	{"cluster", "NAME", "the cluster's name: nodes of others are refused [none]", NULL,
+	 CONFIG_STRING, FIELD(cluster), 0, 0, NULL},
 	{"listen", "ADDR", "address to listen at; needed with peers [127.0.0.1]", NULL,
 	 CONFIG_STRING, FIELD(listen), 0, 0, NULL},
 	{"address", "ADDR", "address told to peers [the listen address]", NULL, CONFIG_STRING,
@@ -346,13 +348,6 @@ static const struct config_key keys[] = {
 	 FIELD(state_dir), 0, 0, check_absolute},
 	{"munge-socket", "PATH", "munged's socket [MUNGE's default]", NULL, CONFIG_STRING,
 	 FIELD(munge_socket), 0, 0, check_absolute},
-	{"tls-certificate", "FILE", "this node's certificate, PEM: TLS between nodes [none]", NULL,
-	 CONFIG_STRING, FIELD(tls_certificate), 0, 0, check_absolute},
-	{"tls-key", "FILE", "its key", NULL, CONFIG_STRING, FIELD(tls_key), 0, 0, check_absolute},
-	{"tls-ca", "FILE", "the authority that signed the certificates of all nodes", NULL,
-	 CONFIG_STRING, FIELD(tls_ca), 0, 0, check_absolute},
-	{"relay-user", "USER", "user of the TLS relays [iocom if it exists, else nobody]", NULL,
-	 CONFIG_STRING, FIELD(relay_user), 0, 0, NULL},
 	{"scope", "SCOPE",
 	 "what belongs to this node: cgroup=REL,disk=NAME[+NAME],mount=PATH [all]", NULL,
 	 CONFIG_CUSTOM, NONE, 0, 0, set_scope},
@@ -370,6 +365,10 @@ static const struct config_key keys[] = {
 	 FIELD(policy), 0, 0, check_policy},
 	{"shim", "PATH", "the iocom-shim program [found beside iocomd]", NULL, CONFIG_STRING,
 	 FIELD(shim), 0, 0, check_absolute},
+	{"net-program", "PATH", "the iocom-net program [found beside iocomd]", NULL, CONFIG_STRING,
+	 FIELD(net_program), 0, 0, check_absolute},
+	{"net-user", "USER", "whom the network part runs as", SETTINGS_NET_USER, CONFIG_STRING,
+	 FIELD(net_user), 0, 0, NULL},
 	{"accept-jobs", "yes|no", "let jobs of other nodes in", "yes", CONFIG_BOOL,
 	 FIELD(accept_jobs), 0, 0, NULL},
 	{"allow-root", "yes|no", "let root of other nodes run jobs here", "no", CONFIG_BOOL,
@@ -420,6 +419,38 @@ static const struct config_key keys[] = {
 	 CONFIG_BOOL, FIELD(foreground), 0, 0, NULL},
 };
 
+/* The settings of TLS: older versions encrypted only by certificates. */
+static const char *const retired[] = {"tls-certificate", "tls-key", "tls-ca", "relay-user", NULL};
+
+/* Notes KEY in the words of settings_retired.  The first one of the file tells the file's name. */
+static void settings_skip(void *target, const char *key, const char *file, int line)
+{
+	struct settings *s = target;
+	size_t at = strlen(s->retired), size = sizeof(s->retired) - at;
+	const char *comma = at ? ", " : "";
+
+	if (!file)
+		snprintf(s->retired + at, size, "%s--%s", comma, key);
+	else if (strstr(s->retired, " of "))
+		snprintf(s->retired + at, size, "%s%s (line %d)", comma, key, line);
+	else
+		snprintf(s->retired + at, size, "%s%s (line %d of %.*s)", comma, key, line,
+			 SETTINGS_PATH_MAX, file);
+	s->nretired++;
+}
+
+bool settings_retired(const struct settings *s, struct iocom_err *sentence)
+{
+	bool one = s->nretired == 1;
+
+	if (s->nretired)
+		iocom_err_set(sentence, 0,
+			      "%s %s not used any more: nodes always encrypt what they send each "
+			      "other, without certificates; remove %s",
+			      s->retired, one ? "is" : "are", one ? "it" : "them");
+	return s->nretired > 0;
+}
+
 const struct config_program settings_program = {
 	.name = "iocomd",
 	.summary = "The iocom agent: measures this node's load, tells the others, places and runs "
@@ -428,6 +459,8 @@ const struct config_program settings_program = {
 	.file = "/etc/iocom/iocom.conf",
 	.keys = keys,
 	.nkeys = sizeof(keys) / sizeof(*keys),
+	.retired = retired,
+	.skip = settings_skip,
 };
 
 bool settings_networked(const struct settings *s)
@@ -446,10 +479,13 @@ static bool wildcard(const char *address)
 	return !strcmp(address, "0.0.0.0") || !strcmp(address, "[::]") || !strcmp(address, "*");
 }
 
-/* The build tree has the shim beside iocomd; an installed shim is in libexec. */
-static void find_shim(struct settings *s)
+/*
+ * Fills FOUND with the path of PROGRAM.  The build tree has it beside iocomd; an installed one is
+ * in libexec.
+ */
+static void settings_find_program(const char *program, char found[SETTINGS_PATH_MAX])
 {
-	static const char *const places[] = {"iocom-shim", "../libexec/iocom/iocom-shim"};
+	static const char *const places[] = {"", "../libexec/iocom/"};
 	char self[PATH_MAX], path[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
@@ -462,9 +498,9 @@ static void find_shim(struct settings *s)
 		return;
 	slash[1] = 0;
 	for (size_t i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s%s", self, places[i]);
-		if (access(path, X_OK) == 0 && strlen(path) < sizeof(s->shim)) {
-			strcpy(s->shim, path);
+		snprintf(path, sizeof(path), "%s%s%s", self, places[i], program);
+		if (access(path, X_OK) == 0 && strlen(path) < SETTINGS_PATH_MAX) {
+			strcpy(found, path);
 			return;
 		}
 	}
@@ -497,11 +533,6 @@ int settings_complete(struct settings *s, struct iocom_err *err)
 	} else {
 		s->address[0] = 0;
 	}
-	if (!s->tls_certificate[0] != !s->tls_key[0] || !s->tls_key[0] != !s->tls_ca[0])
-		return iocom_err_set(
-			err, -EINVAL,
-			"TLS needs --tls-certificate, --tls-key and --tls-ca together; "
-			"one of them is missing");
 	for (size_t i = 0; i < s->npeers; i++)
 		if (!s->peers[i].port)
 			s->peers[i].port = (uint16_t)s->port;
@@ -512,6 +543,8 @@ int settings_complete(struct settings *s, struct iocom_err *err)
 	if (s->metrics.address[0] && !s->metrics.port)
 		s->metrics.port = (uint16_t)(s->port + METRICS_PORT);
 	if (!s->shim[0])
-		find_shim(s);
+		settings_find_program("iocom-shim", s->shim);
+	if (!s->net_program[0])
+		settings_find_program("iocom-net", s->net_program);
 	return 0;
 }

@@ -11,11 +11,13 @@
 #include "iocom/vector.h"
 #include "user/log.h"
 
-#define SETTINGS_POLICY	   "least-delay" /* of jobs that name none, unless configured */
-#define SETTINGS_PEERS_MAX 256
-#define SETTINGS_DISKS_MAX 16
-#define SETTINGS_PATH_MAX  256
-#define SETTINGS_USERS_MAX 1024
+#define SETTINGS_POLICY	     "least-delay" /* of jobs that name none, unless configured */
+#define SETTINGS_PEERS_MAX   256
+#define SETTINGS_DISKS_MAX   16
+#define SETTINGS_PATH_MAX    256
+#define SETTINGS_ACCOUNT_MAX 64
+#define SETTINGS_NET_USER    "iocom-net" /* the default of net_user */
+#define SETTINGS_USERS_MAX   1024
 
 enum settings_pam { SETTINGS_PAM_OFF, SETTINGS_PAM_AUTO, SETTINGS_PAM_ON };
 
@@ -29,6 +31,7 @@ struct settings_peer {
 
 struct settings {
 	char name[IOCOM_NAME_MAX];
+	char cluster[64];		 /* nodes of other clusters are refused */
 	char listen[IOCOM_ADDRESS_MAX];	 /* "": not given */
 	char address[IOCOM_ADDRESS_MAX]; /* what peers are told; "": the listen address */
 	uint32_t port;
@@ -39,9 +42,8 @@ struct settings {
 	char state_dir[SETTINGS_PATH_MAX];
 	char munge_socket[SETTINGS_PATH_MAX];
 	char shim[SETTINGS_PATH_MAX];
-	/* PEM files; all three or none. */
-	char tls_certificate[SETTINGS_PATH_MAX], tls_key[SETTINGS_PATH_MAX];
-	char tls_ca[SETTINGS_PATH_MAX];
+	char net_program[SETTINGS_PATH_MAX];
+	char net_user[SETTINGS_ACCOUNT_MAX];
 
 	bool scoped;
 	char scope_cgroup[SETTINGS_PATH_MAX]; /* relative; "": the root cgroup */
@@ -68,10 +70,13 @@ struct settings {
 	uint32_t lease_s;
 	uint32_t spool_mb, spool_total_mb; /* MiB of detached jobs' output: of one, of all */
 	uint32_t spool_user_mb;		   /* MiB of one user other than root; 0: half of all */
-	char relay_user[64];	      /* user of the relays; "": iocom if it exists, else nobody */
-	struct settings_peer metrics; /* where /metrics is served; address "": nowhere */
-	uint32_t metrics_max_jobs;    /* jobs that have series of their own */
+	struct settings_peer metrics;	   /* where /metrics is served; address "": nowhere */
+	uint32_t metrics_max_jobs;	   /* jobs that have series of their own */
 	bool foreground;
+
+	/* What was set and is not used any more, and where: settings_retired puts it into words. */
+	char retired[SETTINGS_PATH_MAX + 256];
+	unsigned nretired;
 };
 
 /* Returns whether PEER is this node, as one list of peers may serve all nodes. */
@@ -100,5 +105,10 @@ struct view_policy;
 int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err);
 /* Returns whether S asks for the network: it has peers or an address to listen at. */
 bool settings_networked(const struct settings *s);
+/*
+ * Returns whether S was given settings that are not used any more.  SENTENCE says which, where they
+ * are, and what to do.
+ */
+bool settings_retired(const struct settings *s, struct iocom_err *sentence);
 
 #endif

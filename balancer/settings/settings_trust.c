@@ -29,10 +29,9 @@ int settings_trust_file(const char *path, struct iocom_err *err)
 	return trust_named("configuration file (--config)", path, 0, err);
 }
 
-/* The relay is installed beside the shim. */
-static int trust_shim(const struct settings *set, struct iocom_err *err)
+/* The programs that the agent starts. */
+static int trust_programs(const struct settings *set, struct iocom_err *err)
 {
-	const char *slash = strrchr(set->shim, '/');
 	char path[SETTINGS_PATH_MAX + 16];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	struct iocom_err own = {0};
@@ -42,20 +41,7 @@ static int trust_shim(const struct settings *set, struct iocom_err *err)
 	if (trust_path(path, 0, &own))
 		return 0;
 	rc = trust_named("shim (--shim)", set->shim, 0, err);
-	if (rc || !set->tls_certificate[0])
-		return rc;
-	snprintf(path, sizeof(path), "%.*siocom-relay", slash ? (int)(slash + 1 - set->shim) : 0,
-		 set->shim);
-	return trust_named("TLS relay beside the shim (--shim)", path, 0, err);
-}
-
-static int trust_tls(const struct settings *set, struct iocom_err *err)
-{
-	int rc = trust_named("tls_certificate", set->tls_certificate, 0, err);
-
-	if (!rc)
-		rc = trust_named("tls_key", set->tls_key, 0, err);
-	return rc ? rc : trust_named("tls_ca", set->tls_ca, 0, err);
+	return rc ? rc : trust_named("network part (--net-program)", set->net_program, 0, err);
 }
 
 static int trust_pam(const struct settings *set, struct iocom_err *err)
@@ -94,10 +80,8 @@ static int trust_munge(const struct settings *set, struct iocom_err *err)
 
 int settings_trust(const struct settings *set, struct iocom_err *err)
 {
-	int rc = trust_shim(set, err);
+	int rc = trust_programs(set, err);
 
-	if (!rc)
-		rc = trust_tls(set, err);
 	if (!rc)
 		rc = trust_pam(set, err);
 	return rc ? rc : trust_munge(set, err);

@@ -8,11 +8,11 @@
 /* Checks the configuration file PATH like trust_path. */
 int settings_trust_file(const char *path, struct iocom_err *err);
 /*
- * Checks what the complete settings SET name: the shim and the TLS relay, the files of TLS, PAM's
- * directory and service file, and the directory of munged's socket, which may be MUNGE's own.
- * What is missing is fine here.  A shim is checked only if this very program is root's alone: else
- * whoever may change the shim may change this program.  Returns 0; -EPERM with the reason in ERR,
- * which names the setting; other negative errno.
+ * Checks what the complete settings SET name: the shim, PAM's directory and service file, and the
+ * directory of munged's socket, which may be MUNGE's own.  What is missing is fine here.  A shim is
+ * checked only if this very program is root's alone: else whoever may change the shim may change
+ * this program.  Returns 0; -EPERM with the reason in ERR, which names the setting; other negative
+ * errno.
  */
 int settings_trust(const struct settings *set, struct iocom_err *err);
 

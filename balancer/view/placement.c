@@ -32,7 +32,6 @@ static const struct placement_member running[] = {
 	M("node", STRING, ALWAYS, node),
 	M("address", STRING, PLACED, address),
 	M("port", NUMBER, PLACED, port),
-	M("tls", BOOLEAN, PLACED, tls),
 	M("cwd", STRING, GIVEN, directory),
 	M("attempt", NUMBER, LEASED, attempt),
 	M("restarts", NUMBER, LEASED, restarts),
@@ -40,6 +39,7 @@ static const struct placement_member running[] = {
 	M("lease_ms", NUMBER, LEASED, lease_ms),
 	M("failed", BOOLEAN, GIVEN, failed),
 	M("nonce", STRING, SECRET, nonce),
+	M("key", STRING, SECRET, key),
 	M("munge_socket", STRING, SECRET, munge_socket),
 	M("begun", BOOLEAN, GIVEN, begun),
 };
@@ -69,7 +69,7 @@ void placement_init(struct placement *p)
 	need_init(&p->need);
 	plan_record_fini(&p->plan);
 	p->policy = p->home = p->node = p->job = p->address = p->directory = p->first = "";
-	p->nonce = p->munge_socket = p->lost.silent = p->lost.state = "";
+	p->nonce = p->key = p->munge_socket = p->lost.silent = p->lost.state = "";
 }
 
 void placement_fini(struct placement *p)
@@ -198,7 +198,8 @@ static bool placement_wants(const struct placement *p, const struct placement_me
 	case PLACEMENT_LEASED:
 		return p->placed && p->attempt > 0;
 	case PLACEMENT_SECRET:
-		return form != PLACEMENT_ROW && *p->nonce;
+		return form != PLACEMENT_ROW && *p->nonce &&
+		       placement_is_given(m, (const char *)p + m->offset);
 	default:
 		return true;
 	}

@@ -148,12 +148,13 @@ struct placement {
 	bool placed;
 	const char *job, *address; /* address "": this machine */
 	uint64_t port;
-	bool tls;
 	const char *directory; /* where a login begins; "": as requested */
 	uint64_t attempt;      /* the number of a restartable job's attempt; else 0 */
 	uint64_t restarts, lease_ms;
-	const char *first;		  /* the job's name at its first attempt */
-	const char *nonce, *munge_socket; /* secrets: only the client gets them */
+	const char *first; /* the job's name at its first attempt */
+	/* Secrets: only the client gets them.  The key, in hex, is that of its streams to another
+	 * node; "": this machine. */
+	const char *nonce, *key, *munge_socket;
 	bool begun; /* the agent has started the job: the connection is its stream now */
 
 	json_t *document; /* what placement_read has read, or NULL */

@@ -133,18 +133,24 @@ void vector_bound(struct iocom_vector *v)
 	}
 }
 
+/* Returns true if these N bytes may be in a name or an address. */
+static bool vector_text_good(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c <= ' ' || c >= 0x7f || c == '/' || c == '"')
+			return false;
+	}
+	return n < IOCOM_NAME_MAX;
+}
+
 static int text(const msgpack_object *o, char *out)
 {
 	uint32_t n = o->via.str.size;
 
-	if (o->type != MSGPACK_OBJECT_STR || n >= IOCOM_NAME_MAX)
+	if (o->type != MSGPACK_OBJECT_STR || !vector_text_good(o->via.str.ptr, n))
 		return -EBADMSG;
-	for (uint32_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)o->via.str.ptr[i];
-
-		if (c <= ' ' || c >= 0x7f || c == '/' || c == '"')
-			return -EBADMSG;
-	}
 	memcpy(out, o->via.str.ptr, n);
 	out[n] = 0;
 	return 0;
@@ -191,7 +197,8 @@ static int field_unpack(const struct field *f, const msgpack_object *o, void *p)
 int vector_unpack(const msgpack_object *o, struct iocom_vector *v)
 {
 	*v = (struct iocom_vector){0};
-	if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != NFIELDS)
+	if (o->type != MSGPACK_OBJECT_ARRAY ||
+	    o->via.array.size < NFIELDS) /* a later version adds to the end */
 		return -EBADMSG;
 	for (size_t i = 0; i < NFIELDS; i++)
 		if (field_unpack(&fields[i], &o->via.array.ptr[i], (char *)v + fields[i].offset))
@@ -199,6 +206,38 @@ int vector_unpack(const msgpack_object *o, struct iocom_vector *v)
 	if (v->disk_utilisation > 1)
 		v->disk_utilisation = 1;
 	return v->name[0] ? 0 : -EBADMSG;
+}
+
+static bool field_is_good(const struct field *f, const char *p)
+{
+	double value;
+
+	switch (f->kind) {
+	case TEXT:
+		return vector_text_good(p, strnlen(p, IOCOM_NAME_MAX));
+	case REAL:
+		memcpy(&value, p, sizeof(value));
+		return isfinite(value) && vector_codec_in_range(f, value);
+	case BOOL:
+		return *(const unsigned char *)p <= 1;
+	case U16:
+		return vector_codec_in_range(f, *(const uint16_t *)(const void *)p);
+	case U32:
+		return vector_codec_in_range(f, *(const uint32_t *)(const void *)p);
+	default:
+		return vector_codec_in_range(f, (double)*(const uint64_t *)(const void *)p);
+	}
+}
+
+bool vector_is_good(const void *v)
+{
+	struct iocom_vector copy; /* V may not be aligned */
+
+	memcpy(&copy, v, sizeof(copy));
+	for (size_t i = 0; i < NFIELDS; i++)
+		if (!field_is_good(&fields[i], (const char *)&copy + fields[i].offset))
+			return false;
+	return copy.name[0] != 0;
 }
 
 int vector_json(const struct iocom_vector *v, json_t *object)

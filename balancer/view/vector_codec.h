@@ -21,6 +21,11 @@ void vector_pack(msgpack_packer *pk, const struct iocom_vector *v);
 /* Returns 0; -EBADMSG: not a vector's array, a value out of range, a bad name. */
 int vector_unpack(const msgpack_object *o, struct iocom_vector *v);
 /*
+ * Returns true if the bytes at V, of a whole structure, are a vector such as vector_unpack fills:
+ * for one that another process has left in memory.  Call it before anything reads V as one.
+ */
+bool vector_is_good(const void *v);
+/*
  * Adds every field under its own name (boot_id as 16 hex digits), but what is left only if V knows
  * it: see cpu_burst.  Returns 0 or -ENOMEM.
  */
