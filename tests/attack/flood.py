@@ -10,7 +10,6 @@ addresses: 127.0.0.2, or 127.0.0.2-17 for 16 of them.
 import base64
 import ctypes
 import os
-import random
 import resource
 import select
 import signal
@@ -32,9 +31,9 @@ BATCH_BYTES = 64 << 10
 STORM_MOST = 20000  # connections of one storm
 BULLETINS, CONTROL, JOBS = 0, 1, 2  # what listens at the base port plus this
 # The greetings of nng's protocols, 8 bytes each.
-PUB, SUB, REQ = (b"\0SP\0\0" + bytes([number, 0, 0]) for number in (0x20, 0x21, 0x30))
+PUB, SUB, REQ, REP = (b"\0SP\0\0" + bytes([number, 0, 0]) for number in (0x20, 0x21, 0x30, 0x31))
 GREETINGS = {BULLETINS: SUB, CONTROL: REQ, JOBS: b""}
-START = b"ic\2\4\0\0\x10\0"  # the head of a job's start
+START = b"ic\2\x0e\0\0\4\0"  # the head of the longest message that begins a job's stream
 QUESTION = b"\x80\0\0\1"  # how nng numbers a question
 
 over = threading.Event()
@@ -106,10 +105,29 @@ def junk(kind):
     return body if kind == JOBS else framed(QUESTION + body if kind == CONTROL else body)
 
 
-def lookalike(kind):
-    """It looks like a credential of MUNGE until munged has decoded it."""
-    text = b"MUNGE:" + base64.b64encode(os.urandom(192)) + b":"
-    return framed(QUESTION + text if kind == CONTROL else text)
+def credential():
+    """It looks like one of MUNGE until munged has decoded it."""
+    return b"MUNGE:" + base64.b64encode(os.urandom(192)) + b":"
+
+
+def hello(text, versions=(1, 1)):
+    """A HELLO (agent/cluster/greeting.h) with the credential TEXT; its Noise message is rubbish."""
+    head = pack({"min": versions[0], "max": versions[1], "cred": text.decode()})
+    return framed(QUESTION + b"\1" + struct.pack(">H", len(head)) + head + os.urandom(48))
+
+
+def welcome():
+    return b"\2" + os.urandom(48 + 200)
+
+
+def unknown_session():
+    """A SEALED (agent/cluster/sessions.h) of a session that nobody has."""
+    return framed(QUESTION + b"\4" + os.urandom(8 + 8 + 200))
+
+
+def unknown_epoch():
+    """A bulletin (user/channel/bulletin_seal.h) of an epoch that nobody has begun."""
+    return framed(b"iB\1\7mallory" + os.urandom(8 + 8 + 300))
 
 
 def stream(port, source, kind, data, n):
@@ -156,8 +174,43 @@ def way_junk(port, kind, sources):
     streams(port, sources, kind, junk)
 
 
-def way_lookalike(port, sources):
-    streams(port, sources, CONTROL, lookalike)
+def way_hello(port, sources):
+    """HELLOs whose credentials only munged can tell from good ones."""
+    streams(port, sources, CONTROL, lambda _: hello(credential()))
+
+
+def way_unknown(port, sources):
+    """Messages of sessions that the agent does not know, to which it has an answer."""
+    streams(port, sources, CONTROL, lambda _: unknown_session())
+
+
+def way_versions(port, sources):
+    """HELLOs of versions to come, which are refused with a sentence."""
+    streams(port, sources, CONTROL, lambda _: hello(credential(), (99, 99)))
+
+
+def way_unread(port, connections, sources, what):
+    """CONNECTIONS that ask what has an answer for a stranger, and never read it."""
+    data, n = batch(unknown_session if what == "unknown" else
+                    lambda: hello(credential(), (99, 99)))
+
+    def ask(source):
+        while not over.is_set():
+            try:
+                s = connect(port + CONTROL, source, 2048, PATIENCE_S)
+            except OSError:
+                over.wait(0.01)
+                continue
+            try:
+                s.sendall(REQ)
+                while not over.is_set():
+                    push(s, data)
+                    count("messages", n)
+            except OSError:
+                pass
+            reset(s)
+    addresses = spread(sources)
+    together([lambda a=addresses[i % len(addresses)]: ask(a) for i in range(connections)])
 
 
 def munge(where, payload):
@@ -174,32 +227,27 @@ def munge(where, payload):
     return text.value
 
 
-def question(name, job, number):
-    """A question of an agent: to end a job that is nobody's."""
-    body = pack({"uid": 0, "signal": 9})
-    return pack({"v": 1, "type": "kill", "from": "mallory", "to": name, "job": job, "id": number,
-                 "body": body})
+def claim(name):
+    """What the credential of a HELLO to node NAME says."""
+    return pack({"type": "hello", "cluster": "", "from": "mallory", "to": name, "boot_id": 1,
+                 "psk": os.urandom(32)})
 
 
 def way_credentials(port, sources, where, name):
-    """Questions in good credentials, but of a user."""
-    texts = [munge(where, question(name, "mallory-0-1", random.getrandbits(60))) for _ in range(50)]
-    data = b"".join(framed(QUESTION + text) for text in texts)
+    """Greetings in good credentials, but of a user."""
+    texts = [munge(where, claim(name)) for _ in range(50)]
+    data = b"".join(hello(text) for text in texts)
     together([lambda a=a: stream(port, a, CONTROL, data, len(texts)) for a in spread(sources)])
 
 
-def way_publish(port):
-    """A peer that the agent subscribes to publishes look-alikes of credentials."""
-    data, n = batch(lambda: lookalike(BULLETINS))
+def serve_on(port, each):
+    """Accepts connections at PORT and calls EACH for each, in a thread of its own."""
     listener = socket.create_server(("127.0.0.1", port))
 
-    def publish(s):
+    def one(s):
         s.settimeout(WAIT_S)
         try:
-            s.sendall(PUB)
-            while not over.is_set():
-                push(s, data)
-                count("messages", n)
+            each(s)
         except OSError:
             pass
         reset(s)
@@ -212,12 +260,54 @@ def way_publish(port):
             except TimeoutError:
                 continue
             count("connections")
-            together([lambda s=s: publish(s)])
+            together([lambda s=s: one(s)])
         listener.close()
 
     together([serve])
+
+
+def publish_at(port, make):
+    """What a peer that the agent subscribes to publishes is what MAKE gives."""
+    data, n = batch(make)
+
+    def publish(s):
+        s.sendall(PUB)
+        while not over.is_set():
+            push(s, data)
+            count("messages", n)
+
+    serve_on(port, publish)
     while not sent["messages"] and not over.is_set():  # the agent dials once in a second
         over.wait(0.01)
+
+
+def way_publish(port):
+    """A peer that the agent subscribes to publishes look-alikes of credentials."""
+    publish_at(port, lambda: framed(credential()))
+
+
+def way_epochs(port):
+    """It publishes what may be bulletins, of epochs whose keys the agent does not have."""
+    publish_at(port, unknown_epoch)
+
+
+def way_welcome(port, sources, fake):
+    """WELCOMEs that nobody asked for; and at FAKE, where the agent asks, many for each HELLO."""
+    def answer(s):
+        s.sendall(REP)
+        while not over.is_set():
+            try:
+                asked = s.recv(8 + 4096)
+            except TimeoutError:
+                continue
+            if not asked:
+                return
+            if len(asked) > 12:
+                push(s, b"".join(framed(asked[8:12] + welcome()) for _ in range(1000)))
+                count("messages", 1000)
+
+    serve_on(fake + CONTROL, answer)
+    streams(port, sources, CONTROL, lambda _: framed(QUESTION + welcome()))
 
 
 def opened(port, connections, sources, first, room=0):
@@ -276,12 +366,12 @@ def way_full(port, connections, sources):
 
 
 def way_ask(port, connections, sources, where, name):
-    """Agents (it needs root) that ask a good question, then junk, and never read the answer."""
+    """Agents (it needs root) that greet in good credentials, then send junk, and never read the
+    answer."""
     held = opened(port + CONTROL, connections, sources, REQ, 2048)
     for s in held:
-        text = munge(where, question(name, "mallory-0-1", random.getrandbits(60)))
         try:
-            s.sendall(framed(QUESTION + text) + junk(CONTROL) * 100)
+            s.sendall(hello(munge(where, claim(name))) + junk(CONTROL) * 100)
             count("messages", 101)
         except OSError:
             pass
@@ -341,9 +431,12 @@ def way_all(port, sources, fake, where, name, local):
     """Everything at once that the network and a user can do."""
     for kind in (BULLETINS, CONTROL, JOBS):
         way_junk(port, kind, sources)
-    way_lookalike(port, sources)
+    way_hello(port, sources)
+    way_unknown(port, sources)
+    way_versions(port, sources)
     way_credentials(port, sources, where, name)
-    together([lambda: way_publish(fake)])
+    way_welcome(port, sources, fake)
+    together([lambda: way_epochs(fake)])
     way_slow(port, 50, sources)
     way_half(port, 100, sources)
     way_deaf(port, 60, sources)

@@ -157,13 +157,14 @@ def names(where, node):
     print(f"{refused} of {asked}")
 
 
-def full(pid, seconds, *wheres):
-    """Leaves process PID no descriptor for SECONDS in which a connection waits at each of WHERES;
-    prints the part of them that the process computed, and the milliseconds."""
+def full(pid, lowest, seconds, *wheres):
+    """Leaves process PID, whose LOWEST free descriptor the caller looked up, none for SECONDS in
+    which a connection waits at each of WHERES; prints the part of them that the process computed,
+    and the milliseconds."""
     pid = int(pid)
     limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    # It has more open; but poll() fails with a limit below the number that it is to watch.
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (16, limit[1]))
+    # No lower: poll() fails with a limit below the number that it is to watch.
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (int(lowest), limit[1]))
     try:
         waiting = [connect(str(where)) for where in wheres]
         began, used = time.monotonic(), processor_s(pid)

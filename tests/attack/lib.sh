@@ -78,6 +78,10 @@ as() { # UID COMMAND...: without groups, in /
 	shift
 	(cd / && exec setpriv --reuid "$uid" --regid "$uid" --clear-groups -- "$@")
 }
+network_part() { # NAME: the process that has its agent's sockets
+	local agent=AGENT_$1
+	pgrep -x -P "${!agent}" iocom-net
+}
 counter() { # NAME COUNTER
 	at "$1" "$iocom" nodes --json | jq ".counters.$2"
 }
@@ -89,7 +93,7 @@ sees() { # NAME COUNT
 declare -A SEEN=()
 TABLE=()
 log_new() { # NAME: lines since log_mark, but for those of every day
-	tail -n "+$((${SEEN[$1]:-0} + 1))" "$DIR/$1/log" | grep -vE ': node [a-z]+ at |counting restarts|lines suppressed'
+	tail -n "+$((${SEEN[$1]:-0} + 1))" "$DIR/$1/log" | grep -vE ': node [a-z]+ at |no session with the node at|counting restarts|lines suppressed'
 }
 log_mark() { SEEN[$1]=$(wc -l <"$DIR/$1/log"); } # NAME
 log_has() { [ -n "$(log_new "$1")" ]; }

@@ -74,20 +74,23 @@ def newcomer(port):
     return round((time.monotonic() - began) * 1e3)
 
 
-def processor_s(pid):
-    with open(f"/proc/{pid}/stat") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def processor_s(pids):
+    ticks = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def main():
-    uid, where, pid, seconds, asked, port = sys.argv[1:]
-    uid, pid, seconds, asked = int(uid), int(pid), float(seconds), int(asked)
+    uid, where, pids, seconds, asked, port = sys.argv[1:]
+    uid, pids, seconds, asked = int(uid), pids.split(","), float(seconds), int(asked)
     os.setgroups([])
     os.setgid(uid)
     os.setuid(uid)
     took_ms, seen = [], []
-    began, before_s = time.monotonic(), processor_s(pid)
+    began, before_s = time.monotonic(), processor_s(pids)
     for i in range(asked):
         time.sleep(max(began + seconds * i / (asked - 1) - time.monotonic(), 0))
         at = time.monotonic()
@@ -100,7 +103,7 @@ def main():
         took_ms.append((time.monotonic() - at) * 1e3)
         seen.append((time.monotonic(), document["counters"]["ticks"],
                      document["counters"]["tick_late_ms"]))
-    spent_s, spent_cpu_s = time.monotonic() - began, processor_s(pid) - before_s
+    spent_s, spent_cpu_s = time.monotonic() - began, processor_s(pids) - before_s
     ticks = late_ms = 0
     if len(seen) > 1:
         ticks = (seen[-1][1] - seen[0][1]) / (seen[-1][0] - seen[0][0])

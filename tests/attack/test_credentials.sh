@@ -36,10 +36,10 @@ rm -f "$DIR/marks"/*
 for field in argv env executable cwd umask limits hard_limits closed class grace; do
 	forge "start: $field changed" $field 'its hash differs'
 done
-forge "start: job changed" job 'holds no lease for job'
+forge "start: job changed" job 'the stream is for job .*, the message for job'
 forge "start: nonce changed" nonce 'holds no lease for job'
 forge "start: node changed" node 'is meant for node another'
-forge "start: job and nonce of another lease" swap 'made for another job'
+forge "start: job and nonce of another lease" swap '(made for another job|the stream is for job)'
 forge "start: credential of another purpose" type 'made for another purpose'
 forge "start: credential with another hash" hash 'its hash differs'
 forge "start: credential of another user" uid "was submitted by uid $VICTIM, not by uid $MALLORY"
@@ -47,6 +47,8 @@ forge "start: no credential" none-at-all 'needs a credential'
 forge "start: a credential of nonsense" garbage 'refuses the credential'
 forge "start: one byte of the credential changed" changed '(not from this cluster|refuses the credential)'
 forge "start: credential of another key" key 'not from this cluster'
+forge "start: in clear, as older clients did" clear 'in clear'
+forge "start: with another key of the stream" stranger 'no job for that key'
 forge "start: credential too old" expired 'clock is about|s old by this node'
 wait $stale
 refused=$([ $? -eq 1 ] && echo yes || echo no)
@@ -62,7 +64,7 @@ forged capture "$DIR/captured" >/dev/null
 rm -f "$DIR/marks"/*
 attack "replay: the same start on the same host" beta 'holds no lease for job' \
 	"$TOOLS/forge_start" send 7926 beta 0 - "$DIR/captured"
-attack "replay: the same start on another host" alpha 'is meant for node beta' \
+attack "replay: the same start on another host" alpha 'no job for that key' \
 	"$TOOLS/forge_start" send 7922 alpha 0 - "$DIR/captured"
 log_mark beta
 out=$(forged again)
@@ -92,24 +94,33 @@ tell() { # HOW
 	echo "$1" >&"${CONTROL[1]}"
 	read -r out <&"${CONTROL[0]}"
 	echo "$out"
-	[[ $out != *"no answer" ]]
+	[[ $out == *": answered" ]]
 }
 message() { attack "message: $1" beta "$3" tell "$2"; } # ATTACK HOW PATTERN
 tap_is "a message as it should be is answered" "$(tell true)" "true: answered"
-message "the same once more" twice 'credential replayed'
+message "the same once more" twice 'it was here before \(a replay\)'
 message "the same number in a fresh seal" id 'was here before'
-message "sealed by a user" user "made by uid $VICTIM, not by root"
-message "not sealed" plain 'not a MUNGE credential'
-message "sealed with another key" key 'refused a control message'
-message "one byte changed" changed 'refused a control message'
+message "not sealed" plain 'not a message of iocom'
+message "of the version without sessions" old 'runs an older version of iocom'
+message "one byte changed" changed 'was not made by node mallory in this session'
+tap_is "the agent's own answer, sent back, is not obeyed" "$(tell reflect)" "reflect: no answer"
+message "held back for 100 s" held "node mallory sent it (99|10[0-9]) s before this machine's time"
 message "meant for another node" to "for node 'another'"
-message "said to be from the node itself" own "(own|itself)"
+message "said to be from the node itself" own "speaks in the name of node 'beta'"
 message "of an unknown type" type "refused a 'format' message"
-message "of another version" version 'control version 8'
 message "without a body" body 'without a body'
 message "without a head" head 'incomplete message'
 message "an empty seal" empty 'refused a control message'
 message "larger than any" large ''
+message "greeting: by a user" user "made by uid $VICTIM, not by root"
+message "greeting: by another cluster" key 'refused a greeting'
+message "greeting: the same once more" hello 'credential replayed'
+message "greeting: the halves of two" mixed 'not made by who made its credential'
+message "greeting: for another node" another "for node 'another'"
+message "greeting: by the node itself" self 'two nodes call themselves beta'
+message "greeting: versions that nobody speaks" versions 'neighbouring versions'
+message "of a session that does not exist" session 'of an unknown session'
+tap_is "after all that a message is answered" "$(tell true)" "true: answered"
 # It is answered: other ends in the same message may be true.
 foreign() {
 	tell done >"$DIR/foreign"
@@ -142,15 +153,28 @@ bulletin() { # ATTACK HOW PATTERN
 	out=$(publish "$2") && refused=yes
 	judge "bulletin: $1" beta "$3" $refused "$out"
 }
-bulletin "sealed by a user" user "refused a bulletin: made by uid $VICTIM"
-bulletin "not sealed" plain 'refused a bulletin: not a MUNGE'
-bulletin "sealed with another key" key 'refused a bulletin'
-bulletin "one byte changed" changed 'refused a bulletin'
-bulletin "nonsense in a good seal" nonsense 'refused a bulletin: it is not a message of iocom'
-bulletin "of another version" version "refused a bulletin of node 'mallory': it runs another version"
+bulletin "not sealed" plain 'refused a bulletin: it is not a message'
+bulletin "one byte changed" changed 'in the name of node mallory: it was not made by that node'
+bulletin "the number of a later one" number 'it was not made by that node'
+bulletin "made 100 s ago" late 'refused a bulletin of node mallory: made 1?[01][0-9] s before'
+bulletin "nonsense in a good seal" nonsense 'it is not a message of iocom'
+bulletin "of another version" version "refused a bulletin of node mallory: it runs another version"
 bulletin "an empty seal" empty 'refused a bulletin'
+# These are counted: a bulletin of an epoch whose key is not here is nobody's fault.
+unkeyed() { at beta "$iocom" nodes --json | jq .counters.bulletins_refused_key; }
+before=$(unkeyed)
+for how in key name; do publish $how >/dev/null; done
+two_unkeyed() { [ "$(unkeyed)" -ge $((before + 2)) ]; }
+tap_true "sealed with another key, and in the name of another node: not heard" until_true 5 two_unkeyed
+tap_true "... and no node came in by them" eval '! here'
 publish true >/dev/null
 tap_true "a bulletin as it should be brings its node in" until_true 60 here
+bulletin_again() {
+	log_mark beta
+	publish twice >/dev/null
+	until_true 5 eval "log_new beta | grep -q 'a bulletin in the name of node mallory: it was here before'"
+}
+tap_true "bulletin: the same once more is refused" bulletin_again
 pid=$BULLETIN_PID
 exec {BULLETIN[1]}>&-
 wait "$pid"

@@ -2,7 +2,7 @@
 /* An opened bulletin: an agent could have sent each vector that is accepted. */
 #include <math.h>
 
-#include "agent/cluster/bulletin.h"
+#include "agent/net/net_bulletin.h"
 #include "tests/fuzz/protocol/fuzz_protocol.h"
 #include "tests/fuzz/protocol/sample_vector.h"
 #include "balancer/view/vector_codec.h"
@@ -53,14 +53,14 @@ bool sample(int n, FILE *out)
 		SAMPLE_VECTOR("a"),
 		.memory_mb = 100,
 	};
-	char from[IOCOM_NAME_MAX];
+	struct bulletin_sender sender;
 	uint64_t bad = 0, taken = 0;
 	static struct matrix none;
 	msgpack_sbuffer buffer;
 
 	msgpack_sbuffer_init(&buffer);
-	bulletin_pack(&buffer, &own, &none, 0);
-	must(!bulletin_unpack(buffer.data, buffer.size, from, &bad, each, &taken) && taken == 1);
+	bulletin_pack(&buffer, &own, &none, 0, 1795000000123);
+	must(!bulletin_unpack(buffer.data, buffer.size, &sender, &bad, each, &taken) && taken == 1);
 	fwrite(buffer.data, 1, buffer.size, out);
 	msgpack_sbuffer_destroy(&buffer);
 	return !n;
@@ -70,12 +70,16 @@ FUZZ_SAMPLES
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char from[IOCOM_NAME_MAX];
+	struct bulletin_sender sender, alone;
 	uint64_t bad = 0, taken = 0;
-	int rc = bulletin_unpack(data, size, from, &bad, each, &taken);
+	int rc = bulletin_unpack(data, size, &sender, &bad, each, &taken);
 
 	must(rc == 0 || rc == BULLETIN_E_GARBAGE || rc == BULLETIN_E_VERSION);
-	must_end(from, sizeof(from));
+	must_end(sender.from, sizeof(sender.from));
+	must(rc || sender.at_ms <= INT64_MAX);
+	/* Who sent it is the same to whoever asks for that only. */
+	must(!bulletin_unpack(data, size, &alone, &bad, NULL, NULL) || rc);
+	must(!strcmp(alone.from, sender.from) && alone.at_ms == sender.at_ms);
 	must(taken + bad <= BULLETIN_VECTORS_MAX);
 	return 0;
 }

@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size || size > BYTES_MAX)
 		return 0;
 	must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-	must(wire_init(&wire, ends[0]) == 0);
+	must(wire_init(&wire, ends[0], NULL) == 0);
 	compare(data, size, &wire, ends[1], 1 + data[size - 1] % 64u * 7);
 	wire_deinit(&wire);
 	close(ends[1]);

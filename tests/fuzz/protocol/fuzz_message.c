@@ -20,6 +20,7 @@ static void pack_body(int n, msgpack_sbuffer *body)
 					       .cwd = "/",
 					       .executable = "/bin/sh"};
 	static const struct job_report report = {.job = "here-0f-1", .state = "exited"};
+	static const struct peer_answer key = {.ok = true, .key = {.epoch = 9, .next = 5}};
 	msgpack_packer pk;
 
 	msgpack_sbuffer_init(body);
@@ -28,9 +29,12 @@ static void pack_body(int n, msgpack_sbuffer *body)
 	} else if (n == 1) {
 		job_report_pack_first(&report, 1, body);
 		job_report_pack(&report, body);
+	} else if (n == 7) {
+		peer_answer_pack(PEER_KEY, &key, body);
 	} else {
 		msgpack_packer_init(&pk, body, msgpack_sbuffer_write);
-		msgpack_pack_map(&pk, 6);
+		msgpack_pack_map(&pk, 7);
+		pack_u64(&pk, "hops", 1);
 		pack_u64(&pk, "start_ns", 5);
 		pack_u64(&pk, "pid", 77);
 		pack_u64(&pk, "uid", 0);
@@ -42,7 +46,8 @@ static void pack_body(int n, msgpack_sbuffer *body)
 
 bool sample(int n, FILE *out)
 {
-	static const char *const types[] = {"admit", "done", "started", "kill", "hello", "renew"};
+	static const char *const types[] = {"admit", "done", "started", "kill",	 "hello",
+					    "renew", "key",  "answer",	"attach"};
 	struct control_head head = {.from = "there", .to = "here", .id = 3};
 	msgpack_sbuffer body, buffer;
 
@@ -109,6 +114,29 @@ static void same_again(const struct message *m)
 	peer_request_free(&two);
 }
 
+/* The body as an answer to a question of TYPE. */
+static void same_answer(const struct message *m, enum peer_type type)
+{
+	struct peer_answer one, two;
+	msgpack_sbuffer packed, twice;
+	msgpack_unpacked map;
+
+	if (peer_answer_unpack(&one, type, &m->body.data))
+		return;
+	must_end(one.text, sizeof(one.text));
+	must(type != PEER_KEY || !one.ok || one.key.epoch);
+	msgpack_sbuffer_init(&packed);
+	msgpack_sbuffer_init(&twice);
+	peer_answer_pack(type, &one, &packed);
+	must(!unpack_map_of(&map, packed.data, packed.size, PEER_VALUES_MAX));
+	must(!peer_answer_unpack(&two, type, &map.data));
+	peer_answer_pack(type, &two, &twice);
+	must(packed.size == twice.size && !memcmp(packed.data, twice.data, twice.size));
+	msgpack_sbuffer_destroy(&twice);
+	msgpack_sbuffer_destroy(&packed);
+	msgpack_unpacked_destroy(&map);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct whole *w = whole_fresh();
@@ -123,6 +151,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	again(&m);
 	same_again(&m);
+	for (int type = 0; type < PEER_TYPES; type++)
+		same_answer(&m, (enum peer_type)type);
 	with_job(w->journal);
 	msgpack_sbuffer_init(&answer);
 	if (!peer_requests_handle(&w->peers, &m.head, &m.body.data, &answer)) {

@@ -11,9 +11,8 @@
 #include "user/frame.h"
 #include "user/pack.h"
 
-static const char *const ops[] = {"place",  "kill",   "explain", "jobs",   "profile",
-				  "nodes",  "record", "top",	 "status", "wait",
-				  "attach", "tunnel", "report"};
+static const char *const ops[] = {"place",  "kill", "explain", "jobs", "profile", "nodes",
+				  "record", "top",  "status",  "wait", "attach",  "report"};
 #define OPS ((int)(sizeof(ops) / sizeof(*ops)))
 
 bool sample(int n, FILE *out)

@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	must(!pipe2(in, O_NONBLOCK) && !pipe2(out, O_NONBLOCK) && !pipe2(err, O_NONBLOCK));
 	must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-	must(wire_init(&wire, ends[0]) == 0);
+	must(wire_init(&wire, ends[0], NULL) == 0);
 	streams_init(&streams, (int[]){in[1], out[0], err[0]});
 	streams.tty = size % 2;
 	must(write(out[1], "hello", 5) == 5 && write(err[1], "oh", 2) == 2);

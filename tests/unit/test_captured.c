@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * A network part that is captured: what it never answers is not waited for, what it asks for
+ * without end is refused, and what it made root remember goes with it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/cluster/bulletin.h"
+#include "agent/cluster/control_own.h"
+#include "tests/lib/logged.h"
+#include "user/clock.h"
+
+static struct settings set = {.name = "here"};
+static struct logger log_;
+static struct counters counters;
+static struct base base = {.log = &log_, .counters = &counters, .set = &set, .boot_id = 7};
+static struct net_part *part;
+
+/* The network part, played by the test: it says that it is ready, and nothing else. */
+static struct {
+	struct gate *gate;
+	unsigned starts, got[GATE_TYPES];
+	struct gate_message last;
+} net;
+
+static void net_received(void *arg, const struct gate_message *m, uint8_t *tail, size_t n,
+			 const int *fds)
+{
+	(void)arg;
+	(void)tail;
+	(void)n;
+	(void)fds;
+	net.got[m->type]++;
+	net.last = *m;
+}
+
+static void net_broken(void *arg, const char *why)
+{
+	(void)arg;
+	(void)why;
+}
+
+static int net_start(void *arg, int fd, int *pidfd, struct iocom_err *err)
+{
+	const struct gate_message ready = {.type = GATE_READY};
+	const struct gate_config config = {.loop = base.loop,
+					   .side = GATE_TO_NET,
+					   .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0),
+					   .received = net_received,
+					   .broken = net_broken};
+
+	(void)arg;
+	*pidfd = -1;
+	net.starts++;
+	gate_free(net.gate);
+	net.gate = NULL;
+	assert_int_equal(gate_new(&net.gate, &config, err), 0);
+	return gate_send(net.gate, &ready, NULL, 0, NULL);
+}
+
+static void run(uint64_t ns)
+{
+	for (uint64_t i = 0; i < 20; i++)
+		loop_advance(base.loop, ns / 20);
+}
+
+static int setup(void **state)
+{
+	const struct net_part_config config = {.base = &base,
+					       .setup = {.name = "here", .log_level = LOG_L_INFO},
+					       .streams = -1,
+					       .http = -1,
+					       .start = {.start = net_start}};
+
+	(void)state;
+	memset(&net, 0, sizeof(net));
+	counters = (struct counters){0};
+	return loop_new_virtual(&base.loop, 3600 * CLOCK_NS_PER_S, 1700000000 * CLOCK_NS_PER_S,
+				NULL) ||
+	       logged_begin(&log_) || net_part_new(&part, &config, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	logged_end();
+	net_part_free(part);
+	gate_free(net.gate);
+	loop_free(base.loop);
+	return 0;
+}
+
+/* --- questions ---------------------------------------------------------------------------- */
+
+struct heard {
+	unsigned times;
+	int rc;
+	char why[128];
+};
+
+static void on_answer(void *arg, int rc, uint8_t *answer, size_t length, const char *why)
+{
+	struct heard *heard = arg;
+
+	(void)answer;
+	(void)length;
+	heard->times++;
+	heard->rc = rc;
+	snprintf(heard->why, sizeof(heard->why), "%s", why);
+}
+
+static const struct gate_place place = {.address = "127.0.0.1", .port = 7000};
+
+/* It takes a question and says nothing, but it is no hung process: it answers pings. */
+static void test_says_nothing(void **state)
+{
+	struct control c = {.config = {.loop = base.loop, .net = part, .counters = &counters}};
+	struct heard heard = {0};
+	struct exchange *x = exchange_new(&c, &place, on_answer, &heard);
+
+	(void)state;
+	assert_non_null(x);
+	assert_int_equal(exchange_send(x, "x", 1, 0, NULL), 0);
+	run(CONTROL_TIMEOUT_MS * CLOCK_NS_PER_MS);
+	assert_int_equal(net.got[GATE_ASK], 1);
+	assert_int_equal(heard.times, 0);
+	run(CONTROL_TIMEOUT_MS * CLOCK_NS_PER_MS);
+	assert_int_equal(heard.times, 1);
+	assert_int_equal(heard.rc, -ETIMEDOUT);
+	assert_string_equal(heard.why, "the network part of this node says nothing");
+	run(CLOCK_NS_PER_MS);
+	assert_int_equal(net.got[GATE_FORGET], 1);
+	exchange_free(x);
+	run(CLOCK_NS_PER_MS);
+	assert_int_equal(net.got[GATE_FORGET], 1);
+}
+
+/* An error without a sentence still says something; the number of no question finds none. */
+static void test_no_sentence(void **state)
+{
+	struct gate_message m = {.type = GATE_ANSWERED, .answered = {.rc = -ECONNREFUSED}};
+	struct control c = {.config = {.loop = base.loop, .net = part, .counters = &counters}};
+	struct heard heard = {0};
+	struct exchange *idle = exchange_new(&c, &place, on_answer, &heard), *x;
+
+	(void)state;
+	x = exchange_new(&c, &place, on_answer, &heard);
+	exchange_start(&c);
+	assert_int_equal(exchange_send(x, "x", 1, 0, NULL), 0);
+	run(CLOCK_NS_PER_MS);
+	assert_int_equal(gate_send(net.gate, &m, NULL, 0, NULL), 0); /* number 0: `idle` has it */
+	run(CLOCK_NS_PER_MS);
+	assert_int_equal(heard.times, 0);
+	m.answered.id = net.last.ask.id;
+	assert_int_equal(gate_send(net.gate, &m, NULL, 0, NULL), 0);
+	assert_int_equal(gate_send(net.gate, &m, NULL, 0, NULL), 0); /* and once more */
+	run(CLOCK_NS_PER_MS);
+	assert_int_equal(heard.times, 1);
+	assert_string_equal(heard.why, strerror(ECONNREFUSED));
+	net_part_serve(part, GATE_ANSWERED, NULL, NULL);
+	exchange_free(x);
+	exchange_free(idle);
+}
+
+/* --- keys, and what is remembered ------------------------------------------------------------ */
+
+static unsigned asked;
+
+static void on_ask_key(void *arg, const struct gate_place *at)
+{
+	(void)arg;
+	(void)at;
+	asked++;
+}
+
+static struct bulletin *bulletin(void)
+{
+	const struct bulletin_config config = {
+		.loop = base.loop, .net = part, .counters = &counters, .ask_key = on_ask_key};
+	struct bulletin *b;
+
+	asked = 0;
+	assert_int_equal(bulletin_new(&b, &config, NULL), 0);
+	return b;
+}
+
+static void ask_key(unsigned n)
+{
+	const struct gate_message m = {.type = GATE_ASK_KEY, .place = place};
+
+	while (n--)
+		assert_int_equal(gate_send(net.gate, &m, NULL, 0, NULL), 0);
+	run(20 * CLOCK_NS_PER_MS);
+}
+
+static void test_keys_without_end(void **state)
+{
+	struct bulletin *b = bulletin();
+
+	(void)state;
+	ask_key(BULLETIN_KEYS_MAX + 100);
+	assert_int_equal(asked, BULLETIN_KEYS_MAX);
+	assert_int_equal(counters.keys_refused, 100);
+	assert_int_equal(net.got[GATE_PUBLISHER_KEY], 100);
+	bulletin_key(b, &place, "", NULL);
+	ask_key(2);
+	assert_int_equal(asked, BULLETIN_KEYS_MAX + 1);
+	bulletin_free(b);
+}
+
+/* It ends, and another begins. */
+static void another(void)
+{
+	gate_free(net.gate);
+	net.gate = NULL;
+	memset(net.got, 0, sizeof(net.got));
+	run(CLOCK_NS_PER_S);
+	assert_int_equal(net.starts, 2);
+}
+
+static void test_places_it_told(void **state)
+{
+	struct bulletin *b = bulletin();
+
+	(void)state;
+	bulletin_dial_heard(b, "10.0.0.9", 7000); /* and then it is met */
+	bulletin_dial(b, "10.0.0.9", 7000);
+	bulletin_dial(b, "10.0.0.8", 7000);
+	bulletin_dial_heard(b, "10.0.0.8", 7000);
+	for (unsigned i = 0; i < 2 * BULLETIN_DIALED_MAX; i++)
+		bulletin_dial_heard(b, "10.0.0.66", (uint16_t)(i + 1));
+	run(CLOCK_NS_PER_MS);
+	assert_int_equal(net.got[GATE_DIAL], BULLETIN_DIALED_MAX);
+	another();
+	assert_int_equal(net.got[GATE_EPOCH], 1);
+	assert_int_equal(net.got[GATE_DIAL], 2);
+	bulletin_dial(b, "10.0.0.7", 7000);
+	run(CLOCK_NS_PER_MS);
+	assert_int_equal(net.got[GATE_DIAL], 3);
+	bulletin_free(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_says_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_sentence, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_keys_without_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_places_it_told, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
