@@ -283,10 +283,8 @@ static int hash_params(const struct generator_params *p, char text[HASH_TEXT])
 	}
 	for (uint32_t i = 0; i < p->kinds && !rc; i++)
 		rc = hash_kind(&hash, &p->kind[i]);
-	if (rc) {
-		hash_drop(&hash);
+	if (rc)
 		return rc;
-	}
 	return hash_end(&hash, text);
 }
 

@@ -3,19 +3,17 @@
 #ifndef SIM_WORKLOAD_HASH_H
 #define SIM_WORKLOAD_HASH_H
 
-#include <mbedtls/sha256.h>
+#include <sodium.h>
 #include <stddef.h>
 
 #define HASH_TEXT 72 /* "sha256:", 64 digits, NUL */
 
 struct hash {
-	mbedtls_sha256_context context;
+	crypto_hash_sha256_state state;
 };
 
 int hash_begin(struct hash *h); /* Returns 0 or -EIO: the library failed */
 int hash_add(struct hash *h, const void *data, size_t n);
-/* Writes the hash to TEXT and frees what H holds. */
-int hash_end(struct hash *h, char text[HASH_TEXT]);
-void hash_drop(struct hash *h); /* frees H without a result */
+int hash_end(struct hash *h, char text[HASH_TEXT]); /* writes the hash to TEXT */
 
 #endif

@@ -280,10 +280,8 @@ static int reader_scan(struct reader *r, struct iocom_err *err)
 	struct sim_job job;
 	int rc = hash_begin(&hash);
 
-	if (rc) {
-		hash_drop(&hash);
+	if (rc)
 		return iocom_err_set(err, rc, "cannot compute SHA-256");
-	}
 	r->scanning = true;
 	r->lacking = HOLDS_ALL;
 	r->lines.hash = &hash;
@@ -292,10 +290,8 @@ static int reader_scan(struct reader *r, struct iocom_err *err)
 		rc = 0;
 	r->lines.hash = NULL;
 	r->scanning = false;
-	if (rc) {
-		hash_drop(&hash);
+	if (rc)
 		return rc;
-	}
 	r->info.jobs = r->emitted;
 	r->info.left_out = r->left_out;
 	return hash_end(&hash, r->info.hash);

@@ -162,10 +162,8 @@ static int describe_jobs(const struct sim_job *jobs, size_t n, struct workload_i
 		if (jobs[i].kind >= info->kinds)
 			info->kinds = jobs[i].kind + 1;
 	}
-	if (rc) {
-		hash_drop(&hash);
+	if (rc)
 		return rc;
-	}
 	snprintf(info->kind[0], sizeof(info->kind[0]), "job");
 	for (uint32_t i = 0; i < info->kinds && info->kinds > 1; i++)
 		snprintf(info->kind[i], sizeof(info->kind[i]), "kind %u", i);

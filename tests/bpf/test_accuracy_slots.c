@@ -203,7 +203,8 @@ static void *read_and_execute(void *argument)
 	if (recv(ends[1], byte, sizeof(byte), MSG_WAITALL) != sizeof(byte))
 		_exit(2);
 	dup2(ends[1], 0);
-	freopen("/dev/null", "w", stdout);
+	if (!freopen("/dev/null", "w", stdout))
+		_exit(2);
 	execlp("cat", "cat", NULL);
 	_exit(3);
 }

@@ -160,6 +160,22 @@ class Node:
         except ProcessLookupError:
             pass
 
+    def network(self):
+        """Returns the agent's network part, or None: it starts again just now."""
+        return next((pid for pid, parent in self.networks().items()
+                     if parent == self.pid and alive(pid)), None)
+
+    def networks(self):
+        """Returns {process: parent} of network parts and their helpers."""
+        found = {}
+        for pid in self.bed.pids_of(f"{self.group}/agent") | self.bed.pids_of(f"{self.group}/exec"):
+            try:
+                if words_of(pid)[:1] == ["iocom-net"]:
+                    found[pid] = int(stat_of(pid)[1])
+            except OSError:
+                pass
+        return found
+
     # --- supervisors ---
     def shims(self):
         """Returns the supervisors, without job processes, which are copies of them until exec."""

@@ -98,9 +98,12 @@ class DetachedJob(Job):
             if status == self.job["id"] % 8 and self.missing:
                 self._all_told()
                 return judge.UNKNOWN  # it ended so, but no client has all of its output
-            if status == self.job["id"] % 8 or time.monotonic() >= limit:
+            if status == self.job["id"] % 8 and FORGOTTEN in self.err and self._may_be_pruned():
+                return judge.UNKNOWN  # likewise: the rest was pruned before a client had it
+            # A client that we killed said nothing, so another one must.
+            if status == self.job["id"] % 8 or time.monotonic() >= limit and status != -9:
                 # The client that attaches did not start, but the job did.
-                return judge.UNKNOWN if status in (judge.FAILED, -9) else status
+                return judge.UNKNOWN if status == judge.FAILED else status
             if status != -9:
                 time.sleep(pause)
                 pause *= 1.5

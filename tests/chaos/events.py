@@ -104,6 +104,31 @@ class Events:
 
     stop_long = stop_agent
 
+    # --- network parts ---
+    def network(self, node, event):
+        pid = wait_for(node.network, 1.5)
+        return bool(pid) and send(pid, signal.SIGKILL)
+
+    def networks(self, node, event):
+        for other in self.bed.nodes.values():
+            if other is not node:
+                self.put(dict(event, kind="network", node=other.name))
+        return self.network(node, event)
+
+    def stop_network(self, node, event):
+        pid = wait_for(node.network, 1.5)
+        if not pid or not send(pid, signal.SIGSTOP):
+            return False
+        time.sleep(event["seconds"])
+        return node.network() != pid or send(pid, signal.SIGCONT)
+
+    def stop_network_long(self, node, event):
+        """The agent takes it for hung, and has another one when this is over."""
+        pid = wait_for(node.network, 1.5)
+        self.stop_network(node, event)
+        if not wait_for(lambda: node.network() not in (None, pid), 30):
+            raise RuntimeError(f"{node.name}: its network part {pid} hangs, and is not ended")
+
     # --- clients and supervisors ---
     def client(self, node, event):
         jobs = wait_for(lambda: [j for j in self.running() if j.running()], 1)

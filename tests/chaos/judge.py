@@ -151,7 +151,10 @@ def orphans(bed, node, marks):
     for pid in bed.pids_of(f"{node.group}/jobs") | bed.pids_of(f"{node.group}/shims"):
         if not is_spare(node, pid):
             found.add(f"process {pid} in {node.group}/jobs or shims")
-    return found
+    networks = node.networks()
+    return found | {f"process {pid} of a network part, whose agent is not {node.name}'s"
+                    for pid, parent in networks.items()
+                    if parent != node.pid and networks.get(parent) != node.pid}
 
 
 def cgroups(bed, node):

@@ -14,13 +14,17 @@ EVENTS = {
     "agent-shim": (2, (0.0, 0.6)),  # kill -9 of an agent and one of its supervisors
     "stop-agent": (2, (0.3, 3.0)),  # SIGSTOP, then SIGCONT
     "stop-shim": (2, (2.5, 4.0)),   # SIGSTOP of a supervisor; its agent is killed meanwhile
+    "network": (4, (0.0, 0.0)),     # kill -9 of an agent's network part
+    "networks": (2, (0.0, 0.0)),    # the same with all of them at once
+    "stop-network": (2, (0.3, 3.0)),  # SIGSTOP, then SIGCONT
     "cut": (3, (0.3, 3.0)),         # the node's link goes down, then up
     "munged": (2, (0.2, 1.5)),      # kill -9, started again
     "full": (3, (0.5, 2.0)),        # the file system of the state directory is full
     "full-agent": (1, (0.5, 1.5)),  # full, and the agent is killed meanwhile
 }
-# Longer than the others may be: the peers give each other up. Rare, because it is slow.
-LONG = {"cut-long": (38.0, 42.0), "stop-long": (11.0, 13.0)}
+# Longer than the others may be: the peers give each other up, or the agent its network part. Rare,
+# because it is slow.
+LONG = {"cut-long": (38.0, 42.0), "stop-long": (11.0, 13.0), "stop-network-long": (11.0, 13.0)}
 LONG_EVERY = 40
 # A clock that is so many seconds wrong: more than credentials live, or less.
 SKEW = {"skew": (90, 600), "skew-within": (5, 25)}
@@ -38,8 +42,8 @@ def make_event(rng, number, nodes):
     if number % LONG_EVERY == 2:
         kind = "cut-long" if number // LONG_EVERY % 2 == 0 else "stop-long"
         span = LONG[kind]
-    elif number % LONG_EVERY == 5:
-        kind = "stop-long"
+    elif number % LONG_EVERY in (5, 12):
+        kind = "stop-long" if number % LONG_EVERY == 5 else "stop-network-long"
         span = LONG[kind]
     else:
         kind = rng.choices(list(EVENTS), [e[0] for e in EVENTS.values()])[0]

@@ -43,6 +43,20 @@ def orphan(bed, marks):
 
 
 @contextlib.contextmanager
+def network(bed, _):
+    """A network part that outlives its agent."""
+    node = first(bed)
+    p = subprocess.Popen(node.enter(f"{node.group}/exec", [
+        "bash", "-c", "exec -a iocom-net sleep 600"]))
+    try:
+        wait_for(lambda: words_of(p.pid)[:1] == ["iocom-net"], 5)
+        yield "orphans"
+    finally:
+        p.kill()
+        p.wait()
+
+
+@contextlib.contextmanager
 def group(bed, _):
     path = f"{bed.roots[0]}/{first(bed).group}/jobs/n1-00000000-1"
     os.makedirs(path)
@@ -105,6 +119,6 @@ def open_row(bed, _):
         judge.sql(first(bed), "DELETE FROM target WHERE job='sin-1'")
 
 
-ALL = {"a process that goes on": orphan, "a cgroup": group, "a mount": mount,
-       "a record": record, "a record in advance": spare_record, "too much output": spool,
-       "a row": open_row}
+ALL = {"a process that goes on": orphan, "a network part that goes on": network,
+       "a cgroup": group, "a mount": mount, "a record": record,
+       "a record in advance": spare_record, "too much output": spool, "a row": open_row}

@@ -111,17 +111,22 @@ kill_there() { timeout 60 "$TESTBED" exec n2 --user nobody -- sh -c "cd / && ioc
 tap_is "at the node where it runs, too" "$(kill_there "$job")" "$(kill_there n1-0-99)"
 tap_like "which are these" "$(kill_there "$job")" "no job of yours named JOB runs"
 raw() { nobody "python3 $RAW $*"; }
-tap_like "at the target, by his own credential: refused" "$(raw 10.77.0.2:7702 "$job" n2 attach)" "^3 no job of yours"
+tap_like "at the target, by his own credential: refused" "$(raw network "$job" n2 attach)" "^3 no job of yours"
 tap_like "over the local socket: refused" \
 	"$(timeout 20 "$TESTBED" exec n2 --user nobody -- sh -c "python3 $RAW \$IOCOM_RUN_DIR/iocom.sock $job n2")" "^3 no job of yours"
 root() { n1 python3 "$RAW" "$@"; }
-tap_like "without a credential: refused" "$(root 10.77.0.2:7702 "$job" n2 none)" "^3 .*needs a credential"
-tap_like "with junk: refused" "$(root 10.77.0.2:7702 "$job" n2 junk)" "^3 "
-tap_like "with one made to start a job: refused" "$(root 10.77.0.2:7702 "$job" n2 start)" "^3 .*another purpose"
-tap_like "for another node: refused" "$(root 10.77.0.2:7702 "$job" n1 attach)" "^3 .*meant for node n1"
-tap_like "changed on the way: refused" "$(root 10.77.0.2:7702 "$job" n2 attach 1 resume)" "^3 .*its hash differs"
-tap_like "the same twice: taken once" "$(root 10.77.0.2:7702 "$job" n2 attach 2 | tr '\n' ';')" "^5 ;3 .*replay"
-tap_like "a job's name that is a path: refused" "$(root 10.77.0.2:7702 ../jobs n2 attach)" "^3 .*malformed"
+tap_like "without a credential: refused" "$(root network "$job" n2 none)" "^3 .*needs a credential"
+tap_like "with junk: refused" "$(root network "$job" n2 junk)" "^3 "
+tap_like "with one made to start a job: refused" "$(root network "$job" n2 start)" "^3 .*another purpose"
+tap_like "for another node: refused" "$(root network "$job" n1 attach)" "^3 .*meant for node n1"
+tap_like "changed on the way: refused" "$(root network "$job" n2 attach 1 resume=00)" "^3 .*its hash differs"
+tap_like "the same twice: taken once" "$(root network "$job" n2 attach 2 | tr '\n' ';')" "^5 ;3 .*replay"
+tap_like "a job's name that is a path: refused" "$(root network "$job" n2 attach 1 job=../jobs)" "^3 .*malformed"
+tap_like "for another job than its stream: refused" "$(root network "$job" n2 attach 1 job=n1-0-1)" \
+	"^3 the stream is for job $job, the message for job n1-0-1"
+# The key of no ticket at all is that of the job's own client, which nobody else has.
+tap_like "with the key of a ticket, but without the ticket: refused" \
+	"$(root network "$job" n2 attach 1 ticket)" "^3 .*no job for that key"
 n1 iocom kill -9 "$job"
 
 # --- contact lost ---
@@ -168,7 +173,7 @@ wait $run
 tap_is "its client has lost it" "$?" 255
 exec 8>&-
 tap_like "attach to it now: how it ended" "$(n1 iocom attach last 2>&1; echo $?)" "has ended with status 143; .*--detach.*"$'\n'143
-tap_like "another user has no such job" "$(raw 10.77.0.2:7702 "$(n1 iocom jobs --all --json | jq -r '.jobs[0].job')" n2 attach)" "^3 no job of yours"
+tap_like "another user has no such job" "$(raw network "$(n1 iocom jobs --all --json | jq -r '.jobs[0].job')" n2 attach)" "^3 no job of yours"
 
 # --- a client that was killed ---
 "$TESTBED" exec n1 -- iocom run --node n2 -- sh -c "seq 3; until [ -e $SCRATCH/gone ]; do sleep 0.05; done; seq 4 20; exit 9" >"$SCRATCH/k" &
@@ -197,7 +202,7 @@ agent=$(cat "${IOCOM_TESTBED_DIR:-/run/${IOCOM_TESTBED_MARK:-iocom-testbed}}/n2/
 mapfile -d '' -t command <"/proc/$agent/cmdline"
 kill -9 "$agent"
 tap_like "the target's agent is dead: attach says so" "$(n1 iocom attach "$job" 2>&1; echo $?)" \
-	'cannot be reached|silent|closed the connection'
+	'no answer|cannot be reached|silent|closed the connection'
 "$TESTBED" exec n2 -- "${command[@]}" >"$SCRATCH/agent.log" 2>&1 &
 agent=$!
 attached() { n1 iocom attach "$job" >"$SCRATCH/a" 2>"$SCRATCH/err"; [ $? -eq 6 ]; }

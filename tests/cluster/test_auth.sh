@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Which users and nodes are accepted, and who listens where: ports, a user's bounds, PAM, a munged
-# that dies and comes back, clocks that differ, TLS on both sides, on one side, with another CA.
+# that dies and comes back, clocks that differ, agents that die, a peer that does not understand, a
+# configuration of an older version.
 # Two agents on this machine; no testbed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -9,8 +10,11 @@ cd "$(dirname "$0")/../.."
 . tests/lib/pair.sh
 pair_begin
 
-listens() { # NODE: its TCP sockets, addresses only
-	ss -ltnpH | grep -F "pid=${PAIR_PID[$1]}," | awk '{ print $4 }' | sort | tr '\n' ' '
+listens() { # NODE: TCP sockets of its agent and its network part, addresses only
+	local pids=("${PAIR_PID[$1]}") patterns
+	mapfile -t -O 1 pids < <(pgrep -x -P "${PAIR_PID[$1]}" iocom-net)
+	patterns=$(printf 'pid=%s,\n' "${pids[@]}")
+	ss -ltnpH | grep -F "$patterns" | awk '{ print $4 }' | sort | tr '\n' ' '
 }
 status() { "$@" >"$PAIR/out" 2>"$PAIR/err"; echo $?; }
 log_like() { grep -qE -- "$2" "$PAIR/$1/log"; } # NODE REGEX
@@ -114,8 +118,8 @@ print(sqlite3.connect("file:%s?mode=ro" % sys.argv[1], uri=True).execute(
     "SELECT count(*) FROM nonce WHERE length(sender) = 16").fetchone()[0])' "$PAIR/n2/state/iocom.db"
 }
 attach_raw() { # JOB
-	IOCOM_MUNGE_SOCKET=$PAIR/munge-n1/socket python3 tests/cluster/attach_raw.py \
-		"127.0.0.1:$(($(pair_port n2) + 2))" "$1" n2 attach
+	IOCOM_MUNGE_SOCKET=$PAIR/munge-n1/socket IOCOM_RUN_DIR=$PAIR/n1/run \
+		python3 tests/cluster/attach_raw.py network "$1" n2 attach
 }
 job=$(pair_user n2 run --detach --node n2 -- true 2>/dev/null)
 pair_user n2 attach "$job" >/dev/null 2>&1
@@ -218,35 +222,66 @@ pair_stop munge-n1 KILL
 rm -f "$PAIR/munge-n1/socket"
 silent() { [ "$(pair_on n1 nodes --json | jq '.nodes | length')" -eq 1 ]; }
 tap_is "a start on another node is refused at once" "$(status pair_user n1 run --node n2 -- true)" 125
-tap_like "the sentence names munged" "$(cat "$PAIR/err")" 'munged'
-tap_true "other nodes are not believed any more" until_true 10 silent
-tap_is "a start there is refused" "$(status pair_user n1 run --node n2 -- true)" 125
-tap_like "by the sentence that names munged, not the other node" "$(cat "$PAIR/err")" \
-	"munged does not answer on this machine.*systemctl start munge"
+tap_like "the sentence names munged" "$(cat "$PAIR/err")" 'munged does not answer.*systemctl start munge'
+sleep 2 # after three periods, 0.9 s, a silent node is dropped
+# Agents prove themselves once an hour: what they have agreed on then needs no munged.
+tap_true "the agents go on hearing each other" pair_sees n1 2
+tap_true "... in both directions" pair_sees n2 2
 tap_is "a job of this machine runs" "$(pair_user n1 run -- id -u 2>&1)" 65534
 : >"$PAIR/over"
 wait "$long"
 tap_is "the job that ran goes on to its end, status and output" "$? $(tr '\n' ' ' <"$PAIR/long")" "0 up whole "
+pair_stop n2
+pair_agent n2 n1 --pam off
+tap_true "a node that has started again has nothing agreed on: it is not believed" until_true 10 silent
+tap_is "a start there is refused" "$(status pair_user n1 run --node n2 -- true)" 125
+# This agent learns of munged's death when it next greets.
+names_munged() {
+	[ "$(status pair_user n1 run --node n2 -- true)" -eq 125 ] &&
+		grep -q "munged does not answer on this machine.*systemctl start munge" "$PAIR/err"
+}
+tap_true "by the sentence that names munged, not the other node" until_true 10 names_munged
 agent=${PAIR_PID[n1]}
 pair_munged n1
 tap_true "munged is back: heard again" until_true 15 pair_sees n1 2
 tap_is "and starts go there, by the same agent" "$(status pair_user n1 run --node n2 -- true) ${PAIR_PID[n1]}" "0 $agent"
 
 # --- clocks differ ---
+# A bulletin names its sender's clock; without a session a greeting does.
 faketime=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1 2>/dev/null | head -n 1)
+shifted=("LD_PRELOAD=$faketime" "FAKETIME_TIMESTAMP_FILE=$PAIR/shift" FAKETIME_CACHE_DURATION=1
+	FAKETIME_DONT_FAKE_MONOTONIC=1)
+shift_clock() { echo "$1s" >"$PAIR/shift.new" && mv "$PAIR/shift.new" "$PAIR/shift"; } # of n2
+shifted_n2() {
+	pair_stop n2
+	rm -f "$PAIR/n2/run/iocom.sock"
+	export "${shifted[@]}"
+	pair_agent n2 n1 --pam off
+	unset LD_PRELOAD FAKETIME_TIMESTAMP_FILE FAKETIME_CACHE_DURATION FAKETIME_DONT_FAKE_MONOTONIC
+}
 told_skew() { # before|after
 	[ "$(status pair_user n1 run --node n2 -- true)" -eq 125 ] &&
 		grep -Eq "not believed: its messages are made (29[0-9]|30[0-9]|31[0-9]) s $1 this" "$PAIR/err"
 }
+shift_clock +0
+pair_stop munge-n2
+rm -f "$PAIR/munge-n2/socket"
+pair_munged n2 "${shifted[@]}"
+shifted_n2
 for shift in -300 +300; do
-	pair_stop munge-n2
-	rm -f "$PAIR/munge-n2/socket"
-	pair_munged n2 "LD_PRELOAD=$faketime" "FAKETIME=${shift}s" FAKETIME_DONT_FAKE_MONOTONIC=1
+	tap_true "clocks agree" until_true 15 pair_sees n1 2
 	: >"$PAIR/n1/log"
 	word=$([ "$shift" = -300 ] && echo before || echo after)
-	tap_true "a clock $shift s off: said, with the number" until_true 10 log_like n1 \
-		"refused a bulletin: made (29[0-9]|30[0-9]|31[0-9]) s $word this machine"
+	shift_clock "$shift"
+	tap_true "a clock is set to be $shift s off: said, with the number" until_true 10 log_like n1 \
+		"refused a bulletin of node n2: made (29[0-9]|30[0-9]|31[0-9]) s $word this machine"
 	tap_true "... and whoever asks for that node is told" until_true 10 told_skew "$word"
+	: >"$PAIR/n1/log"
+	shifted_n2
+	tap_true "an agent starts with it: its greeting is refused, with the number" until_true 10 log_like n1 \
+		"refused a greeting: made (29[0-9]|30[0-9]|31[0-9]) s $word this machine"
+	tap_true "... and whoever asks for that node is told, too" until_true 10 told_skew "$word"
+	shift_clock +0
 done
 tap_calc "... and counted" "$(pair_count n1 bulletins_refused_skew) >= 2"
 pair_stop munge-n2
@@ -254,100 +289,75 @@ rm -f "$PAIR/munge-n2/socket"
 pair_munged n2
 tap_true "clocks agree: heard again" until_true 15 pair_sees n1 2
 
-# --- TLS ---
-keys() { # AUTHORITY NODE...
-	local ca=$1 new="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2" n
-	shift
-	# shellcheck disable=SC2086
-	openssl req -x509 $new -subj "/CN=$ca" -keyout "$ca.key" -out "$ca.pem"
-	for n; do
-		# shellcheck disable=SC2086
-		openssl req $new -subj "/CN=$n" -keyout "$n.key" -out "$n.csr"
-		openssl x509 -req -in "$n.csr" -CA "$ca.pem" -CAkey "$ca.key" -CAcreateserial -days 2 -out "$n.pem"
-	done
-}
-(cd "$PAIR" && keys ca n1 n2 && keys other x2 && chmod 600 ./*.key) >/dev/null 2>&1
-tls() { echo "--tls-certificate $PAIR/$1.pem --tls-key $PAIR/$1.key --tls-ca $PAIR/$2.pem"; }
-# shellcheck disable=SC2046
-restart $(tls n1 ca) -- $(tls n2 ca)
-tap_true "TLS on both: they hear each other" until_true 15 pair_sees n1 2
-tap_is "a job, its streams and its status" "$(
-	printf 'in' | pair_user n1 run --node n2 -- sh -c 'cat; echo out; echo err >&2; exit 7' 2>"$PAIR/err"
-	echo "$? $(cat "$PAIR/err")"
-)" "inout
-7 err"
-head -c 3000000 /dev/urandom >"$PAIR/in"
-tap_is "3 MB there and back" "$(pair_user n1 run --node n2 -- cat <"$PAIR/in" | sha256sum)" "$(sha256sum <"$PAIR/in")"
+# --- both agents die while a job runs ---
+restart --
+tap_true "two agents" until_true 15 pair_sees n1 2
 rm -f "$PAIR/long" # that of the job before
 FOO=secret pair_user n1 run --node n2 -- sh -c 'echo up; read -r line; echo "$line $FOO"; exit 3' \
 	< <(until_true 10 test -e "$PAIR/go"; echo on) >"$PAIR/long" 2>&1 &
 long=$!
 until_true 10 grep -q up "$PAIR/long"
-relays() { pgrep -x iocom-relay | while read -r q; do tr '\0' ' ' <"/proc/$q/cmdline" | grep -F "$PAIR"; done 2>/dev/null | wc -l; }
-relays_are() { [ "$(relays)" -eq "$1" ]; }
-tap_true "a relay at each end, those of the jobs before have gone" until_true 25 relays_are 2
 pair_stop n1 KILL
 pair_stop n2 KILL
-# shellcheck disable=SC2046
-pair_agent n1 n2 --lease-s 5 $(tls n1 ca)
-# shellcheck disable=SC2046
-pair_agent n2 n1 $(tls n2 ca)
+# The settings of TLS, as an older version's configuration has them.
+printf '[iocom]\ntls_certificate = /n1.pem\ntls_key = /n1.key\ntls_ca = /ca.pem\nrelay_user = root\n' >"$PAIR/old.conf"
+pair_agent n1 n2 --lease-s 5 --config "$PAIR/old.conf"
+pair_agent n2 n1
 : >"$PAIR/go"
 wait "$long"
 tap_is "both agents killed and started again cut no stream" "$? $(tr '\n' ' ' <"$PAIR/long")" "3 up on secret "
-no_relays() { [ "$(relays)" -eq 0 ]; }
-tap_true "no relay is left" until_true 10 no_relays
-tap_is "whoever speaks plainly to the job port is told" "$(
-	exec 3<>"/dev/tcp/127.0.0.1/$((PAIR_PORT + 7))"
-	printf 'ic\001\004\0\0\0\0' >&3
-	timeout 60 cat <&3 | grep -ac 'encrypted job streams only'
-)" 1
-tap_true "... and the node logs it" until_true 5 log_like n2 'refused a job stream from 127.0.0.1: it speaks without TLS'
+tap_true "an agent with an older version's configuration says what it does not use" until_true 15 log_like n1 \
+	"warning: tls_certificate \\(line 2 of $PAIR/old.conf\\), tls_key \\(line 3\\), tls_ca \\(line 4\\), relay_user \\(line 5\\) are not used"
 until_true 15 pair_sees n1 2
+tap_is "once" "$(grep -c 'tls_' "$PAIR/n1/log")" 1
+tap_is "one with a configuration of today does not" "$(grep -c 'not used' "$PAIR/n2/log")" 0
 renewals=$(pair_count n1 leases_renewed) # of the job before
 pair_user n1 run --json --restartable --node n2 -- sleep 300 >/dev/null 2>"$PAIR/leased" </dev/null &
 leased=$!
 renewed() { [ "$(pair_count n1 leases_renewed)" -gt "$renewals" ]; }
-tap_true "a lease is renewed where there is TLS" until_true 12 renewed
+tap_true "a lease is renewed" until_true 12 renewed
 job=$(jq -R -r 'fromjson? | select(.state == "started") | .job' "$PAIR/leased")
-tap_like "by the shim, without TLS: its first number is used" "$(
+tap_like "by the shim: its first number is used" "$(
 	"$IOCOM_BUILD/tests/tools/forge_renew" none $((PAIR_PORT + 2)) "$PAIR/n1/state/iocom.db" "$job" 1
 )" 'refused: .*a replay'
 pair_user n1 kill -KILL "$job" >/dev/null 2>&1
 wait $leased
-tap_is "a tunnel to a node that nobody knows is refused" "$(python3 - "$PAIR/n1/run/iocom.sock" <<'P'
-import socket, struct, sys
-s = socket.socket(socket.AF_UNIX)
-s.connect(sys.argv[1])
-body = b"\x82\xa2op\xa6tunnel\xa4node\xa7nowhere"
-s.sendall(b"ic\x01\x01" + struct.pack(">I", len(body)) + body)
-print(s.recv(1000)[8:].decode())
-P
-)" "node nowhere is not known here"
 
-# shellcheck disable=SC2046
-restart $(tls n1 ca) --
-tap_true "TLS here, none there: said here" until_true 15 log_like n1 'peer at .* it speaks without TLS, this node with'
-tap_true "... and there" until_true 15 log_like n2 'peer at .*takes encrypted job streams only'
-tap_is "they do not hear each other" "$(pair_on n1 nodes --json | jq '.nodes | length')" 1
-# shellcheck disable=SC2046
-restart $(tls n1 ca) -- $(tls x2 other)
-tap_true "another CA: refused, said here" until_true 20 log_like n1 'peer at .*not one of the CA in tls_ca'
-tap_true "... and there" until_true 15 log_like n2 'peer at .*not one of the CA in tls_ca'
-tap_is "once" "$(grep -c 'cannot speak to the peer' "$PAIR/n1/log")" 1
-tap_is "counted" "$(pair_count n1 peers_refused)" 1
+# --- a peer that answers, but does not understand ---
 pair_stop n1
 pair_stop n2
-refuses() { timeout 20 "$IOCOM_BUILD/iocomd" --listen 127.0.0.1 --port "$PAIR_PORT" --run-dir "$PAIR/alone/run" \
-	--state-dir "$PAIR/alone/state" --munge-socket "$PAIR/munge-n1/socket" \
-	--shim "$IOCOM_BUILD/iocom-shim" "$@" 2>&1; }
-tap_like "a certificate without its key" "$(refuses --tls-certificate "$PAIR/n1.pem")" 'together; one of them is missing'
-tap_like "no such file" "$(refuses --tls-certificate "$PAIR/n1.pem" --tls-key "$PAIR/no.key" --tls-ca "$PAIR/ca.pem")" \
-	'tls_key .*no\.key: No such file'
-tap_like "a key of another certificate" \
-	"$(refuses --tls-certificate "$PAIR/n2.pem" --tls-key "$PAIR/n1.key" --tls-ca "$PAIR/ca.pem")" 'do not belong together'
-chmod 644 "$PAIR/n1.key"
-# shellcheck disable=SC2046
-tap_like "a key that everybody can read" "$(refuses $(tls n1 ca))" 'belongs to root alone: chmod 600'
+cat >"$PAIR/stranger" <<'P'
+import socket, struct, sys
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+open(sys.argv[2], "w").close()
+while True:
+    c, _ = s.accept()
+    asked = c.recv(8, socket.MSG_WAITALL)
+    why = b"first learn \x1b my language"
+    c.sendall(b"ic\x01\x03" + struct.pack(">I", len(why)) + why)
+    c.close()
+    with open(sys.argv[2], "a") as f:
+        print(asked.hex(), file=f)
+P
+python3 "$PAIR/stranger" $((PAIR_PORT + 7)) "$PAIR/asked" &
+stranger=$!
+until_true 10 test -e "$PAIR/asked"
+pair_agent n1 n2
+tap_true "a silent peer is asked, and what it says is logged" until_true 15 log_like n1 \
+	"cannot speak to the peer at 127.0.0.1 port $(pair_port n2): it says: first learn \\? my language\$"
+tap_is "by an empty request" "$(sort -u "$PAIR/asked")" "6963010100000000"
+tap_is "once" "$(grep -c 'cannot speak to the peer' "$PAIR/n1/log")" 1
+peers_refused() { [ "$(pair_count n1 peers_refused)" -eq 1 ]; }
+tap_true "counted" until_true 5 peers_refused
+kill "$stranger"
+wait "$stranger" 2>/dev/null
+pair_stop n1
+pair_agent n1 n2
+pair_agent n2 n1
+tap_true "a peer that understands is heard" until_true 15 pair_sees n1 2
+sleep 3
+tap_is "... and nothing is said of it" "$(cat "$PAIR/n1/log" "$PAIR/n2/log" | grep -c 'cannot speak\|refused a job stream')" 0
+pair_stop n1
+pair_stop n2
 tap_is "all agents ended well" "$(cat "$PAIR/bad" 2>&1)" "cat: $PAIR/bad: No such file or directory"
 tap_done

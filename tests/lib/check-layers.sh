@@ -54,7 +54,6 @@ done
 for room in balancer balancer/{batch,doctor,record,run,settings,top}; do
 	check_room "$room" 'include/|user/|balancer/'
 done
-check_room agent/relay 'include/|user/|agent/relay/'
 check_room agent/shim 'include/|user/|agent/'
 # The agent's inner walls: agent*.c alone know all parts.  home/ and guest/ are two parties that
 # talk in messages (cluster/peer_message.h) and include nothing of each other.
@@ -62,12 +61,15 @@ below='include/|user/|balancer/(settings|view)/'
 check_room agent/base "$below|agent/base/"
 check_room agent/jobs "$below|agent/(base|jobs)/"
 check_room agent/measure "$below|agent/(base|jobs|measure)/"
-check_room agent/cluster "$below|agent/(base|jobs|cluster)/"
-check_room agent/guest "$below|agent/(base|jobs|measure|cluster|guest)/|agent/shim/(lease|order).h"
-check_room agent/home "$below|agent/(base|jobs|measure|cluster|home)/"
-check_room agent/metrics "$below|agent/(base|jobs|measure|cluster|metrics)/"
-check_room agent/front "$below|agent/(base|jobs|measure|cluster|guest|home|front)/"
-check_room agent 'include/|user/|balancer/|agent/'
+# The network part includes nothing of root's parts but the gate between the two.
+check_room agent/gate "$below|agent/(base|gate)/"
+check_room agent/net "$below|agent/(base|gate|net)/"
+check_room agent/cluster "$below|agent/(base|jobs|gate|cluster)/"
+check_room agent/guest "$below|agent/(base|jobs|measure|gate|cluster|guest)/|agent/shim/(lease|order).h"
+check_room agent/home "$below|agent/(base|jobs|measure|gate|cluster|home)/"
+check_room agent/metrics "$below|agent/(base|jobs|measure|gate|cluster|metrics)/"
+check_room agent/front "$below|agent/(base|jobs|measure|gate|cluster|guest|home|front)/"
+check_room agent 'include/|user/|balancer/|agent/(agent|base|jobs|measure|gate|cluster|guest|home|metrics|front)'
 # The front room asks home and guest by their doors only.
 for door in guest home; do
 	inside=$(grep -nE "#include \"agent/$door/($door"'_own|place|launch|home_leases)\.h' agent/front/*.[ch] || true)

@@ -7,15 +7,15 @@
 set -eu
 
 build="gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libnng-dev
-libmunge-dev libmbedtls-dev libmsgpack-dev libinih-dev libjansson-dev libsqlite3-dev
-libncurses-dev libmicrohttpd-dev libpam0g-dev scdoc libgsl-dev libcsv-dev gnuplot-nox"
+libmunge-dev libsodium-dev libmsgpack-dev libinih-dev libjansson-dev libsqlite3-dev
+libncurses-dev libmicrohttpd-dev libseccomp-dev libpam0g-dev scdoc libgsl-dev libcsv-dev gnuplot-nox"
 tests="libcmocka-dev libclang-rt-dev cppcheck clang-format git munge nbdkit nbdkit-plugin-dev libnbd-bin fuse3 iproute2 iputils-ping
  util-linux e2fsprogs procps kmod jq python3 tmux fio shellcheck rsync parallel pdsh
- libpam-modules libfaketime openssl less vim-tiny"
+ libpam-modules libfaketime less vim-tiny apparmor"
 vm="qemu-system-x86 busybox-static dmsetup xz-utils"
 mpi="openmpi-bin libopenmpi-dev"
 peers="openssh-server openssh-client slurmctld slurmd slurm-client"
-effect="sqlite3 xz-utils zstd perl postgresql"
+effect="openssl sqlite3 xz-utils zstd perl postgresql"
 # Only for a comparison in bench-sim; packages that do not exist are left out.
 optional="libsimgrid-dev g++"
 

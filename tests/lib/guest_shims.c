@@ -191,6 +191,11 @@ static int played_shim(const struct launch_order *order, int stream, pid_t *pid,
 
 	order_job(order, job);
 	shims.spill_max = order->spill_max;
+	shims.secure = order->records != NULL;
+	if (order->secret)
+		memcpy(shims.secret, order->secret, sizeof(shims.secret));
+	if (order->renew.secret)
+		memcpy(shims.renews_with, order->renew.secret, sizeof(shims.renews_with));
 	trace_line("launch %s as %s (%u:%u)%s, output %llu MB, lease until %llu%s%s%s", job,
 		   order->account ? order->account->name : "?", (unsigned)order->uid,
 		   (unsigned)order->gid, order->allow_root ? ", also root" : "",
@@ -311,26 +316,24 @@ static int64_t played_forget(const char *jobs_dir, const char *run_dir, const ch
 	return shims.forget;
 }
 
-static int played_attach(const char *run_dir, const char *job, const void *ask, size_t length,
+static int played_attach(const char *run_dir, const char *job, const struct launch_ask *ask,
 			 int stream)
 {
 	(void)run_dir;
-	(void)ask;
-	(void)length;
 	(void)stream;
+	shims.secure = ask->records != NULL;
 	trace_line("hand over a client to the shim of %s: %d", job, shims.attach_rc);
 	return shims.attach_rc;
 }
 
 static int played_replay(const char *shim_path, const char *scope, const char *jobs_dir,
-			 const char *slot, uid_t uid, const void *ask, size_t length, int stream,
+			 const char *slot, uid_t uid, const struct launch_ask *ask, int stream,
 			 int *leash, struct iocom_err *err)
 {
 	(void)shim_path;
 	(void)scope;
 	(void)jobs_dir;
-	(void)ask;
-	(void)length;
+	shims.secure = ask->records != NULL;
 	trace_line("replay for uid %u at place %s", (unsigned)uid, strrchr(slot, '/') + 1);
 	if (shims.replay_rc)
 		return iocom_err_set(err, shims.replay_rc, "cannot start the supervisor");
@@ -346,6 +349,17 @@ static int played_owner(const char *jobs_dir, const char *job, uid_t *uid)
 		if (!strcmp(shims.records[i].found.job, job)) {
 			*uid = shims.records[i].found.uid;
 			return 0;
+		}
+	return -ENOENT;
+}
+
+static int played_secret(const char *jobs_dir, const char *job, uint8_t secret[SECRET_BYTES])
+{
+	(void)jobs_dir;
+	for (size_t i = 0; i < shims.nrecords; i++)
+		if (!strcmp(shims.records[i].found.job, job)) {
+			memset(secret, 7, SECRET_BYTES);
+			return shims.records[i].old ? -ENODATA : 0;
 		}
 	return -ENOENT;
 }
@@ -381,6 +395,7 @@ const struct launcher launcher_played = {
 	.attach = played_attach,
 	.replay = played_replay,
 	.owner = played_owner,
+	.secret = played_secret,
 	.signal_ask = played_signal_ask,
 	.signal_answer = played_signal_answer,
 };

@@ -20,6 +20,7 @@ struct shim_played {
 struct shim_record {
 	struct launch_found found;
 	bool lives; /* the shim can be asked: FOUND gets a leash */
+	bool old;   /* an older version wrote it: it has no secret */
 };
 
 struct shims_played {
@@ -37,6 +38,9 @@ struct shims_played {
 	int64_t forget;	    /* bytes that stay of each forgotten job; -EBUSY: its shim stays */
 	unsigned spares, dropped;
 	bool quiet; /* the trace does not show which records are forgotten */
+	/* Of the newest job or client: its stream has keys; what the shim got. */
+	bool secure;
+	uint8_t secret[SECRET_BYTES], renews_with[SECRET_KEY];
 };
 
 extern struct shims_played shims;

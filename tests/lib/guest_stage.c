@@ -453,13 +453,23 @@ static void bind_credential(const char *type, const char *job, const char *node,
 	pack_bin(&pk, "hash", hash, sizeof(hash));
 }
 
+/* The keys of every stream here: the guest seals with zeroes. */
+static const struct records stage_keys;
+
 /* Reads what the guest sent before it handed the stream on or closed it. */
 static void hear(int fd)
 {
-	char data[sizeof(gstage.said)];
-	ssize_t n = recv(fd, data, sizeof(data) - 1, MSG_DONTWAIT);
+	struct records client = stage_keys;
+	char bytes[sizeof(gstage.said)], *data = bytes;
+	ssize_t n = recv(fd, data, sizeof(bytes) - 1, MSG_DONTWAIT);
 	size_t used = 0;
 
+	if (n > RECORD_LEAST && gstage.sealed) {
+		data += RECORD_HEAD;
+		n -= RECORD_HEAD;
+		assert_int_equal(records_open(&client, (uint8_t *)data, (size_t)n), 0);
+		n -= NOISE_TAG;
+	}
 	for (ssize_t i = FRAME_HEADER; i < n; i++)
 		if (data[i] >= ' ' && data[i] <= '~')
 			gstage.said[used++] = data[i];
@@ -472,10 +482,10 @@ struct stage_way {
 	const char *what;
 	int (*local)(void *guest, int fd, const void *payload, uint32_t length,
 		     const struct ucred *local, struct iocom_err *err);
-	int (*check)(void *guest, const void *payload, uint32_t length, char **credential,
-		     struct iocom_err *err);
-	int (*take)(void *guest, int fd, const void *payload, uint32_t length,
-		    const struct credential *who, struct iocom_err *err);
+	int (*check)(void *guest, const struct stream_hello *hello, const void *payload,
+		     uint32_t length, char **credential, struct iocom_err *err);
+	int (*take)(void *guest, int fd, const struct stream_secure *secure, const void *payload,
+		    uint32_t length, const struct credential *who, struct iocom_err *err);
 };
 
 static const struct stage_way way_start = {"spec", guest_start, guest_start_check, guest_start_of};
@@ -483,27 +493,28 @@ static const struct stage_way way_attach = {"ask", guest_attach, guest_attach_ch
 					    guest_attach_of};
 
 /* Does what stream_answer.c does with a message of another machine. */
-static int take_remote(const struct stage_way *way, int fd, const msgpack_sbuffer *message,
-		       struct iocom_err *err)
+static int take_remote(const struct stage_way *way, int fd, const struct stream_secure *secure,
+		       const msgpack_sbuffer *message, struct iocom_err *err)
 {
 	uint32_t length = (uint32_t)message->size;
 	struct credential who;
 	char *text = NULL;
-	int rc = way->check(gstage.guest, message->data, length, &text, err);
+	int rc = way->check(gstage.guest, &secure->hello, message->data, length, &text, err);
 
 	if (!rc)
 		rc = stage_open(&who, text, err);
 	free(text);
 	if (rc)
 		return rc;
-	rc = way->take(gstage.guest, fd, message->data, length, &who, err);
+	rc = way->take(gstage.guest, fd, secure, message->data, length, &who, err);
 	credential_free(&who);
 	return rc;
 }
 
 static int send_stream(const struct stage_way *way, const void *packed, size_t length, uid_t uid,
-		       bool local, struct iocom_err *err)
+		       const struct stream_secure *secure, struct iocom_err *err)
 {
+	bool local = !secure;
 	const struct ucred who = {.pid = 1, .uid = uid, .gid = 100};
 	msgpack_sbuffer message;
 	msgpack_packer pk;
@@ -519,10 +530,11 @@ static int send_stream(const struct stage_way *way, const void *packed, size_t l
 		rc = way->local(gstage.guest, fds[0], message.data, (uint32_t)message.size, &who,
 				err);
 	else
-		rc = take_remote(way, fds[0], &message, err);
+		rc = take_remote(way, fds[0], secure, &message, err);
 	msgpack_sbuffer_destroy(&message);
 	if (rc)
 		close(fds[0]);
+	gstage.sealed = !local;
 	if (gstage.client_stays)
 		gstage.client = fds[1];
 	else
@@ -538,6 +550,7 @@ const char *gstage_hear(void)
 
 int gstage_come(const char *job, const char *nonce, const struct gstage_client *client)
 {
+	struct stream_secure secure = {.records = stage_keys};
 	struct iocom_err err = {0};
 	struct spec spec;
 	void *packed;
@@ -547,22 +560,56 @@ int gstage_come(const char *job, const char *nonce, const struct gstage_client *
 	make_spec(&spec, job, nonce, client);
 	assert_int_equal(spec_pack(&spec, &packed, &length, NULL), 0);
 	bind_credential("start", job, spec.node, nonce, packed, length);
-	rc = send_stream(&way_start, packed, length, client->uid, client->local, &err);
+	stream_hello_fill(&secure.hello, STREAM_KIND_START, job, spec.node, "");
+	rc = send_stream(&way_start, packed, length, client->uid, client->local ? NULL : &secure,
+			 &err);
 	free(packed);
 	trace_line("client of %s: %s%s%s", job, rc ? strerror(-rc) : "taken", rc ? ": " : "",
 		   err.text);
 	return rc;
 }
 
+static void ask_ticket(const char *job, uid_t uid, struct peer_answer *answer)
+{
+	struct peer_request request = {.type = PEER_ATTACH, .attach = {.uid = uid, .hops = 1}};
+
+	*answer = (struct peer_answer){0};
+	snprintf(request.job, sizeof(request.job), "%s", job);
+	assert_int_equal(guest_on_attach(gstage.guest, &request, 0, answer), 0);
+}
+
+const struct peer_attach *gstage_ticket(const char *job, uid_t uid)
+{
+	static struct peer_answer answer;
+
+	ask_ticket(job, uid, &answer);
+	if (!answer.ok)
+		trace_line("no ticket of %s for uid %u: %s", job, (unsigned)uid, answer.text);
+	return answer.ok ? &answer.attach : NULL;
+}
+
+/* A ticket of JOB for UID, or, if it gets none, a name that is none. */
+static const char *stage_some_ticket(const char *job, uid_t uid)
+{
+	static struct peer_answer answer;
+
+	ask_ticket(job, uid, &answer);
+	return answer.ok ? answer.attach.ticket : "00000000000000000000000000000000";
+}
+
 int gstage_attach(const char *job, const struct gstage_reader *reader)
 {
 	static unsigned nonces;
 	struct attach_ask ask = {.from = {0, ATTACH_FIRST, ATTACH_FIRST}};
+	struct stream_secure secure = {.records = stage_keys};
 	struct iocom_err err = {0};
+	const char *ticket = reader->ticket;
 	void *packed;
 	size_t length;
 	int rc;
 
+	if (!ticket && !reader->local && !reader->resume)
+		ticket = stage_some_ticket(job, reader->uid);
 	snprintf(ask.job, sizeof(ask.job), "%s", job);
 	snprintf(ask.node, sizeof(ask.node), "%s", reader->node ? reader->node : "n1");
 	snprintf(ask.nonce, sizeof(ask.nonce), "%032x", ++nonces);
@@ -571,7 +618,10 @@ int gstage_attach(const char *job, const struct gstage_reader *reader)
 	snprintf(ask.resume, sizeof(ask.resume), "%s", reader->resume ? reader->resume : "");
 	assert_int_equal(attach_pack(&ask, &packed, &length), 0);
 	bind_credential("attach", job, ask.node, ask.nonce, packed, length);
-	rc = send_stream(&way_attach, packed, length, reader->uid, reader->local, &err);
+	stream_hello_fill(&secure.hello, STREAM_KIND_ATTACH, reader->stream ? reader->stream : job,
+			  ask.node, ticket ? ticket : "");
+	rc = send_stream(&way_attach, packed, length, reader->uid, reader->local ? NULL : &secure,
+			 &err);
 	free(packed);
 	trace_line("reader of %s: %s%s%s%s%s", job, rc ? strerror(-rc) : "taken", rc ? ": " : "",
 		   err.text, gstage.said[0] ? ", hears: " : "", gstage.said);

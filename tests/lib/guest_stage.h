@@ -43,6 +43,7 @@ struct gstage {
 	bool answered;		   /* whether the guest has answered it */
 	struct peer_answer answer; /* the answer */
 	char said[512];		   /* the readable text that the last client got */
+	bool sealed;		   /* the last client's stream has keys */
 	bool client_stays;	   /* clients that come are not heard before gstage_hear */
 	int client;		   /* the last one that stays */
 	bool forged;		   /* credentials bind another job */
@@ -97,8 +98,17 @@ struct gstage_reader {
 	const char *nonce;  /* NULL: a new nonce */
 	const char *resume; /* NULL: the client was not here before */
 	bool local;
+	/* NULL: a client of another node asks for one; else this one, "" is none */
+	const char *ticket;
+	const char *stream; /* the job that its stream is for; NULL: the same */
 };
 int gstage_attach(const char *job, const struct gstage_reader *reader);
+
+/*
+ * Another node asks for a ticket of JOB for UID; the trace shows a refusal.  Returns the answer, or
+ * NULL if it was refused.
+ */
+const struct peer_attach *gstage_ticket(const char *job, uid_t uid);
 
 /* Answers the first open question of TYPE about JOB; with NULL no answer comes in time. */
 void gstage_home(enum peer_type type, const char *job, const struct peer_answer *answer);

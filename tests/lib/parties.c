@@ -428,7 +428,7 @@ void party_start(struct party *party)
 	parties_enter(party->all);
 	if (journal_open(&party->journal, party->database, &err) ||
 	    profile_open(&party->profiles, ":memory:", &err) ||
-	    peers_start(&party->peers, &party->base, party->journal, NULL, &err) ||
+	    peers_start(&party->peers, &party->base, party->journal, NULL, NULL, &err) ||
 	    party_make_guest(party) || party_make_home(party) || home_load(party->home, &err) ||
 	    guest_recover(party->guest, &err))
 		abort();

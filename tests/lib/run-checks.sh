@@ -194,15 +194,17 @@ run_scripts() { # PART GLOB...
 	done
 }
 
-part_static() {
+static_checks() {
 	run_command static check-layers bash tests/lib/check-layers.sh "$build"
 	run_command static check-circles python3 -B tests/lib/check-circles.py "$build" agent
+	run_command static check-hardening bash tests/lib/check-hardening.sh "$build"
 	run_command static check-names bash tests/lib/check-names.sh
 	run_command static check-model python3 -B tests/lib/check-model.py
 	run_command static check-model/twins python3 -B tests/lib/check-model.py --self-test
 	run_command static format-check make --no-print-directory format-check
 	run_command static cppcheck bash tests/lib/lint.sh
 }
+part_static() { widely static_checks; }
 unit_tests() { run_scripts unit tests/unit/test_*.sh; run_binaries unit unit; }
 part_unit() { widely unit_tests; }
 sim_tests() { run_binaries sim sim; run_scripts sim tests/sim/test_*.sh; }
@@ -275,14 +277,19 @@ part_asan() {
 	run_command asan asan-ubsan make --no-print-directory asan ASAN_PARTS="unit sim shim run"
 }
 
+took=""
 for part in "${parts[@]}"; do
 	echo "== $part (budget ${minutes[$part]} min a test)"
+	began_part=$SECONDS
 	"part_$part"
+	took+="$part $((SECONDS - began_part)), "
 done
+began_part=$SECONDS
 run_postponed
+took+="again $((SECONDS - began_part))"
 accuracy=$(bash tests/lib/accuracy-table.sh "${read[@]}")
 [ -z "$accuracy" ] || printf '== the monitor beside known truth\n%s\n' "$accuracy"
-echo "== $((SECONDS / 60)) min $((SECONDS % 60)) s"
+echo "== $((SECONDS / 60)) min $((SECONDS % 60)) s; seconds a part: $took"
 [ ${#unsteady[@]} -eq 0 ] || printf 'UNSTEADY %s\n' "${unsteady[@]}"
 [ ${#failures[@]} -eq 0 ] || printf 'FAILED %s\n' "${failures[@]}"
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -63,12 +63,12 @@ int seals_message(struct seals *s, const void *data, size_t length, char **crede
 	return rc;
 }
 
-int seals_open(struct seals *s, const void *credential, size_t length, bool replayed_ok,
-	       void **data, size_t *data_length, struct iocom_err *err)
+int seals_open(struct seals *s, const void *credential, size_t length, void **data,
+	       size_t *data_length, struct iocom_err *err)
 {
 	struct seal_question *question;
-	int rc = seal_open_message(s->seal, SEAL_FOREIGN, credential, length, replayed_ok,
-				   seals_answered, s, &question, err);
+	int rc = seal_open_message(s->seal, SEAL_FOREIGN, credential, length, seals_answered, s,
+				   &question, err);
 
 	*data = NULL;
 	*data_length = 0;

@@ -18,8 +18,8 @@ int seals_new(struct seals *s, const char *socket, struct iocom_err *err);
 void seals_free(struct seals *s);
 int seals_message(struct seals *s, const void *data, size_t length, char **credential,
 		  struct iocom_err *err);
-int seals_open(struct seals *s, const void *credential, size_t length, bool replayed_ok,
-	       void **data, size_t *data_length, struct iocom_err *err);
+int seals_open(struct seals *s, const void *credential, size_t length, void **data,
+	       size_t *data_length, struct iocom_err *err);
 int seals_credential(struct seals *s, struct credential *credential, const char *text,
 		     struct iocom_err *err);
 

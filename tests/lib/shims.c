@@ -258,19 +258,18 @@ static void in_memory_spare_drop(struct launch_spare *spare)
 	(void)spare;
 }
 
-static int in_memory_attach(const char *run_dir, const char *job, const void *ask, size_t length,
+static int in_memory_attach(const char *run_dir, const char *job, const struct launch_ask *ask,
 			    int stream)
 {
 	(void)run_dir;
 	(void)job;
 	(void)ask;
-	(void)length;
 	(void)stream;
 	return -ESRCH;
 }
 
 static int in_memory_replay(const char *path, const char *scope, const char *jobs_dir,
-			    const char *slot, uid_t uid, const void *ask, size_t length, int stream,
+			    const char *slot, uid_t uid, const struct launch_ask *ask, int stream,
 			    int *leash, struct iocom_err *err)
 {
 	(void)path;
@@ -279,7 +278,6 @@ static int in_memory_replay(const char *path, const char *scope, const char *job
 	(void)slot;
 	(void)uid;
 	(void)ask;
-	(void)length;
 	(void)stream;
 	(void)leash;
 	return iocom_err_set(err, -ENOSYS, "nothing is kept in memory");
@@ -290,6 +288,14 @@ static int in_memory_owner(const char *jobs_dir, const char *job, uid_t *uid)
 	(void)jobs_dir;
 	(void)job;
 	(void)uid;
+	return -ENOENT;
+}
+
+static int in_memory_secret(const char *jobs_dir, const char *job, uint8_t secret[SECRET_BYTES])
+{
+	(void)jobs_dir;
+	(void)job;
+	(void)secret;
 	return -ENOENT;
 }
 
@@ -321,6 +327,7 @@ const struct launcher launcher_in_memory = {
 	.attach = in_memory_attach,
 	.replay = in_memory_replay,
 	.owner = in_memory_owner,
+	.secret = in_memory_secret,
 	.signal_ask = in_memory_signal_ask,
 	.signal_answer = in_memory_signal_answer,
 };

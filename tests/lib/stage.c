@@ -131,6 +131,15 @@ void stage_down(struct stage *stage)
 	}
 }
 
+void stage_keys(struct records *shim, struct records *client)
+{
+	*shim = (struct records){0};
+	secret_new(shim->sends.key);
+	secret_new(shim->receives.key);
+	shim->receives.n = 1; /* the agent has opened the start message */
+	*client = (struct records){.sends = shim->receives, .receives = shim->sends};
+}
+
 void stage_pair(int fd[2])
 {
 	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -197,11 +206,18 @@ struct job stage_start(struct stage *stage, const struct want *want)
 		.account = want->account,
 		.user_limits = want->flat ? NULL : &want->user_limits,
 	};
+	struct records records;
 	struct spec spec;
 	size_t length;
 	void *packed;
 	int fd[2];
 
+	if (stage->secure) {
+		stage_keys(&records, &job.records);
+		order.records = &records;
+		order.secret = (const uint8_t *)"a secret of just 32 bytes, is it";
+		job.secure = true;
+	}
 	fill_spec(stage, want, &spec);
 	strcpy(job.name, spec.job);
 	if (spec_pack(&spec, &packed, &length, &job.err))
@@ -231,6 +247,7 @@ int stage_run(struct stage *stage, const struct want *want, struct run_result *r
 		fprintf(stderr, "launch_shim: %s\n", job.err.text);
 		close(job.client);
 	} else {
+		options.records = stage_records(&job);
 		status = run_stream(&options, job.client, result);
 		stage_reap(&job);
 		close(job.leash);
@@ -333,6 +350,15 @@ int stage_setup(void **state)
 
 	*state = stage;
 	return stage ? stage_up(stage) : -1;
+}
+
+int stage_setup_secure(void **state)
+{
+	int rc = stage_setup(state);
+
+	if (!rc)
+		((struct stage *)*state)->secure = true;
+	return rc;
 }
 
 int stage_teardown(void **state)

@@ -19,6 +19,7 @@ struct stage {
 	char v2[256];
 	char shim[4096];
 	unsigned sequence;
+	bool secure; /* the clients' streams have keys */
 };
 
 /* A job's properties; zero members mean: user nobody, directory "/", only PATH, /dev/null. */
@@ -54,6 +55,8 @@ struct want {
 struct job {
 	char name[SPEC_JOB_MAX];
 	int client; /* the client's end of the stream */
+	bool secure;
+	struct records records; /* the client's keys, if it is secure */
 	pid_t shim;
 	int leash;
 	int rc; /* result of launch_shim */
@@ -64,7 +67,16 @@ int stage_up(struct stage *stage);
 void stage_down(struct stage *stage);
 /* The same as cmocka group fixtures; *STATE is the stage. */
 int stage_setup(void **state);
+/* The same, but the clients' streams have keys. */
+int stage_setup_secure(void **state);
 int stage_teardown(void **state);
+/* Returns the keys of JOB's client; NULL: its stream is in clear. */
+static inline const struct records *stage_records(const struct job *job)
+{
+	return job->secure ? &job->records : NULL;
+}
+/* Makes keys for a stream: the shim's and the client's. */
+void stage_keys(struct records *shim, struct records *client);
 /* Makes a TCP connection on loopback: the client's end and the other one. */
 void stage_pair(int fd[2]);
 /* Starts a job over TCP on loopback. */

@@ -125,6 +125,7 @@ static const struct launcher no_launcher = {
 	.attach = launch_attach,
 	.replay = launch_replay,
 	.owner = launch_owner,
+	.secret = launch_secret,
 	.signal_ask = nobody_signalled,
 	.signal_answer = launch_signal_answer,
 };
@@ -178,7 +179,7 @@ static int make_home(struct whole *w, struct iocom_err *err)
 		.profiles = w->profiles,
 		.matrix = &w->peers.matrix,
 		.skews = &w->peers.skews,
-		.ports = {w, own_vector, is_mute, peers_ask, &w->peers},
+		.ports = {w, own_vector, is_mute, peers_ask, &w->peers, peers_answer},
 	};
 	int rc = home_new(&w->home, &config, err);
 
@@ -188,6 +189,7 @@ static int make_home(struct whole *w, struct iocom_err *err)
 	peers_serve(&w->peers, PEER_DONE, home_on_done, w->home);
 	peers_serve(&w->peers, PEER_PROGRESS, home_on_progress, w->home);
 	peers_serve(&w->peers, PEER_RENEW, home_on_renew, w->home);
+	peers_serve(&w->peers, PEER_ATTACH, home_on_attach, w->home);
 	return 0;
 }
 
@@ -265,7 +267,7 @@ int whole_new(struct whole *w, const char *journal)
 	*w = (struct whole){0};
 	rc = make_ground(w, journal, &err);
 	if (!rc)
-		rc = peers_start(&w->peers, &w->base, w->journal, NULL, &err);
+		rc = peers_start(&w->peers, &w->base, w->journal, NULL, NULL, &err);
 	if (!rc) {
 		make_pulse(w);
 		rc = make_guest(w, &err);

@@ -37,6 +37,7 @@ static int ask_as(const struct stage *stage, const char *job, uint64_t out, uint
 		.take = take,
 		.from = {0, out, err},
 		.taken = {0, out == ATTACH_FIRST ? 0 : out, err == ATTACH_FIRST ? 0 : err}};
+	struct launch_ask wish;
 	size_t length;
 	void *packed;
 	int fd[2], leash, rc;
@@ -46,10 +47,11 @@ static int ask_as(const struct stage *stage, const char *job, uint64_t out, uint
 	attach_nonce(ask.nonce);
 	assert_int_equal(attach_pack(&ask, &packed, &length), 0);
 	stage_pair(fd);
-	rc = launch_attach(stage->run, job, packed, length, fd[1]);
+	wish = (struct launch_ask){.packed = packed, .length = length};
+	rc = launch_attach(stage->run, job, &wish, fd[1]);
 	if (rc == -ESRCH && jobs) {
-		rc = launch_replay(stage->shim, stage->scope, jobs, NULL, 0, packed, length, fd[1],
-				   &leash, NULL);
+		rc = launch_replay(stage->shim, stage->scope, jobs, NULL, 0, &wish, fd[1], &leash,
+				   NULL);
 		assert_int_equal(rc, 0);
 		close(leash);
 	} else {
@@ -148,10 +150,11 @@ struct again {
 	bool refuse;
 };
 
-static int come_again(void *arg, const struct attach_ask *ask)
+static int come_again(void *arg, const struct attach_ask *ask, struct records *records)
 {
 	struct again *again = arg;
 
+	(void)records;
 	again->count++;
 	if (again->refuse)
 		return -ECONNREFUSED;
@@ -541,7 +544,7 @@ static void test_status_kept(void **state)
 	want.grace_ms = 20000;
 	job = stage_start(stage, &want);
 	assert_int_equal(read_output(job.client, data, 4, sizeof(data)), 4);
-	assert_int_equal(wire_init(&wire, job.client), 0);
+	assert_int_equal(wire_init(&wire, job.client, NULL), 0);
 	assert_int_equal(wire_credit(&wire, 1, 4 + FRAME_WINDOW), 0);
 	wire_deinit(&wire);
 	stage_reap(&job);

@@ -587,6 +587,89 @@ static void test_agents_standing_is_not_inherited(void **state)
 	assert_string_equal(c->out, "0\n0\n");
 }
 
+/* The agent has SCORE, as by OOMScoreAdjust= of its unit. */
+static void scored(const void *score)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	ssize_t n = (ssize_t)strlen(score);
+
+	if (fd < 0 || write(fd, score, (size_t)n) != n)
+		_exit(1);
+	close(fd);
+}
+
+/* Memory is taken from jobs, not from agents and shims, and no job can get back what they have. */
+static void test_score_of_the_unit(void **state)
+{
+	const struct want want = SH("cat /proc/self/oom_score_adj /proc/$PPID/oom_score_adj; "
+				    "(echo -1 >/proc/self/oom_score_adj) 2>&- && echo lower; "
+				    "echo 1 >/proc/self/oom_score_adj && "
+				    "echo 0 >/proc/self/oom_score_adj && echo higher");
+	/* Without CAP_SYS_RESOURCE not even root can lower it. */
+	const char *score = may_raise_limits() ? "-900" : "900";
+	const struct changed *c = run_changed(*state, &want, scored, score);
+	char says[64];
+
+	snprintf(says, sizeof(says), "0\n%s\nhigher\n", score);
+	assert_int_equal(c->status, 0);
+	assert_string_equal(c->out, says);
+}
+
+/* --- devices of the agent's unit ------------------------------------------------------------ */
+
+/* Puts this process into a v1 group that may use all devices but /dev/zero. */
+static void without_zero(const void *arg)
+{
+	const char *group = arg;
+	char path[400];
+	int deny, procs;
+
+	snprintf(path, sizeof(path), "%s/devices.deny", group);
+	deny = open(path, O_WRONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	procs = open(path, O_WRONLY | O_CLOEXEC);
+	if (deny < 0 || write(deny, "c 1:5 rwm", 9) != 9 || procs < 0 || write(procs, "0", 1) != 1)
+		_exit(1);
+	close(deny);
+	close(procs);
+}
+
+/* Returns what a job of an agent in the group NAME of devices says of /dev/zero and its group. */
+static const char *zero_of_job(struct stage *stage, const struct cgroup_mounts *mounts,
+			       const char *name)
+{
+	const struct want want = SH("head -c 1 /dev/zero 2>&- | wc -c; "
+				    "grep devices /proc/self/cgroup | cut -d: -f3");
+	const struct changed *c;
+	char group[360];
+
+	snprintf(group, sizeof(group), "%s/%s", mounts->devices, name);
+	assert_true(!mkdir(group, 0755) || errno == EEXIST);
+	c = run_changed(stage, &want, without_zero, group);
+	for (int i = 0; i < 100 && rmdir(group) && errno == EBUSY; i++)
+		usleep(10000);
+	assert_int_equal(c->status, 0);
+	return c->out;
+}
+
+static void test_devices_of_the_unit(void **state)
+{
+	char name[64], says[80];
+	struct cgroup_mounts mounts;
+
+	assert_int_equal(cgroup_mounts_read("/proc/self/mounts", &mounts, NULL), 0);
+	if (!mounts.devices[0]) {
+		print_message("devices of the unit: on cgroup v2 they stay with its cgroup\n");
+		skip();
+	}
+	snprintf(name, sizeof(name), "iocom-stage-%d.service", getpid());
+	assert_string_equal(zero_of_job(*state, &mounts, name), "1\n/\n");
+	/* A group that no service manager made is the administrator's wish for the jobs, too. */
+	snprintf(name, sizeof(name), "iocom-stage-%d", getpid());
+	snprintf(says, sizeof(says), "0\n/%s\n", name);
+	assert_string_equal(zero_of_job(*state, &mounts, name), says);
+}
+
 /* --- exec --------------------------------------------------------------------------------- */
 
 static void test_exec_errors(void **state)
@@ -678,6 +761,8 @@ int main(void)
 		cmocka_unit_test(test_others_do_inherit),
 		cmocka_unit_test(test_session),
 		cmocka_unit_test(test_agents_standing_is_not_inherited),
+		cmocka_unit_test(test_score_of_the_unit),
+		cmocka_unit_test(test_devices_of_the_unit),
 		cmocka_unit_test(test_exec_errors),
 		cmocka_unit_test(test_exec_that_hangs),
 	};

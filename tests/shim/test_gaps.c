@@ -72,6 +72,7 @@ static int watch = -1; /* that shim's leash, if the test wants it */
 static int come(const struct stage *stage, const char *job, struct attach_ask ask)
 {
 	const struct timeval limit = {.tv_sec = 20};
+	struct launch_ask wish;
 	int fd[2], leash, rc;
 	size_t length;
 	void *packed;
@@ -81,10 +82,11 @@ static int come(const struct stage *stage, const char *job, struct attach_ask as
 	attach_nonce(ask.nonce);
 	assert_int_equal(attach_pack(&ask, &packed, &length), 0);
 	stage_pair(fd);
-	rc = launch_attach(stage->run, job, packed, length, fd[1]);
+	wish = (struct launch_ask){.packed = packed, .length = length};
+	rc = launch_attach(stage->run, job, &wish, fd[1]);
 	if (rc == -ESRCH) {
-		rc = launch_replay(stage->shim, stage->scope, stage->jobs, place, 4242, packed,
-				   length, fd[1], &leash, NULL);
+		rc = launch_replay(stage->shim, stage->scope, stage->jobs, place, 4242, &wish,
+				   fd[1], &leash, NULL);
 		if (place)
 			watch = leash;
 		else

@@ -288,6 +288,7 @@ static void test_closed_on_every_way_out(void **state)
 /* A client that attaches while a slow module closes the session is served afterwards. */
 static void test_attached_while_closing(void **state)
 {
+	struct launch_ask wish;
 	struct run_stream_options leave = {.stdio = {-1, -1, -1}, .leave = true};
 	struct run_stream_options options = {.stdio = {-1, -1, -1}};
 	struct attach_ask ask = {.node = "here", .from = {0, ATTACH_FIRST, ATTACH_FIRST}};
@@ -314,7 +315,8 @@ static void test_attached_while_closing(void **state)
 	attach_nonce(ask.nonce);
 	assert_int_equal(attach_pack(&ask, &packed, &length), 0);
 	stage_pair(fd);
-	assert_int_equal(launch_attach(stage->run, job.name, packed, length, fd[1]), 0);
+	wish = (struct launch_ask){.packed = packed, .length = length};
+	assert_int_equal(launch_attach(stage->run, job.name, &wish, fd[1]), 0);
 	free(packed);
 	close(fd[1]);
 	options.stdio[1] = open(stage->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

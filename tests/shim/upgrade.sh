@@ -92,10 +92,22 @@ start_jobs() {
 	done
 }
 
+# A job that an older version started sends its output in clear, so it shows that to no other node.
+ATTACHED_AT=n1
+attach_detached() {
+	pair_user "$ATTACHED_AT" attach "$(cat "$PAIR/detached")" </dev/null >"$PAIR/out.detached" 2>"$PAIR/err.detached"
+}
+# Returns 0 if another node may attach to the job: then it shows something, and does not end.
+attach_alone() {
+	timeout 2 setpriv --reuid 65534 --regid 65534 --clear-groups env IOCOM_RUN_DIR="$PAIR/n1/run" \
+		sh -c 'cd / && exec "$@"' sh "$PAIR/bin/iocom" attach "$(cat "$PAIR/detached")" \
+		</dev/null >"$PAIR/out.detached" 2>"$PAIR/err.detached"
+	[ $? -eq 124 ]
+}
 # Takes the rest of a job and how it ended: $PAIR/out.KIND, $PAIR/err.KIND, RC.
 finish() { # KIND
 	if [ "$1" = detached ]; then
-		pair_user n1 attach "$(cat "$PAIR/detached")" </dev/null >"$PAIR/out.detached" 2>"$PAIR/err.detached"
+		attach_detached
 	else
 		wait "${PID[$1]}"
 	fi
@@ -157,6 +169,12 @@ change() { # WHAT FROM TO LOSSES
 		tap_true "$1: it sends a signal to one of them" pair_user n1 kill -USR1 "$(pair_user n1 jobs --json |
 			jq -r '.jobs[] | select(.state == "running" and (.command | test("piped"))) | .job')"
 		tap_true "$1: and the job gets it" until_true 5 test -s "$PAIR/signalled"
+	fi
+	ATTACHED_AT=n1
+	if [ "$4" = none ] && [ -n "${PID[detached]:-}" ] && ! attach_alone; then
+		tap_like "$1: a detached job of the first build is not attached to from another node" \
+			"$(cat "$PAIR/err.detached")" "started by an older version of iocom, which sent its streams in clear: attach to it at node n2"
+		ATTACHED_AT=n2
 	fi
 	touch "$PAIR/go"
 	judge_jobs "$1" "$4"

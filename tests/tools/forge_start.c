@@ -19,8 +19,11 @@
  *   again                a start that was refused, then the true one with its credential
  *   line                 the place is asked for with a directory that tries to write the log
  *   local                the start goes to the agent's own socket, as daemon
- *   capture              as none; the start message is kept in FILE
- *   send                 (RUN_DIR is a port) sends FILE as it is
+ *   capture              as none; the start message is kept in FILE, with the key of its stream
+ *   send                 (RUN_DIR is a port) sends FILE as it is, in a stream with that key to the
+ *                        node NODE
+ *   clear                as none, but over the network in clear, as older clients did
+ *   stranger             as none, but with another key of the stream
  *
  * Prints "started, exit KIND VALUE" or "refused: SENTENCE"; 0 when it ran, 1 when it was
  * refused, 2 when this program could not do it.  Needs root.
@@ -44,6 +47,7 @@
 #include "balancer/listing.h"
 #include "user/pack.h"
 #include "balancer/run/run.h"
+#include "tests/lib/sealed.h"
 
 #define OTHER_UID 1 /* daemon: every machine has one */
 
@@ -53,7 +57,9 @@ struct start {
 	char *mark;
 	const char *file;
 	char *munge; /* socket of the agent's munged */
-	unsigned port;
+	/* Where the job's stream goes, with its key, and what the handshake names. */
+	struct run_target target;
+	struct stream_hello hello;
 };
 
 __attribute__((noreturn)) static void cannot(const char *what, const char *why)
@@ -96,7 +102,12 @@ static void ask_lease(struct start *s, struct spec *spec)
 	snprintf(spec->nonce, sizeof(spec->nonce), "%s", answer.nonce);
 	strcpy(spec->class_name, "touch");
 	spec->grace_ms = 1000;
-	s->port = (unsigned)answer.port;
+	s->target = (struct run_target){.address = *answer.address ? "127.0.0.1" : "",
+					.port = (unsigned)answer.port};
+	if (run_target_key(&s->target, answer.key, &err))
+		cannot("key", err.text);
+	s->target.key[0] ^= !strcmp(s->how, "stranger");
+	stream_hello_fill(&s->hello, STREAM_KIND_START, answer.job, answer.node, "");
 	free(s->munge);
 	s->munge = strdup(answer.munge_socket);
 	placement_fini(&answer);
@@ -231,7 +242,7 @@ static bool tamper(const char *how, struct spec *spec)
 
 /* --- sending ------------------------------------------------------------------------- */
 
-static int connect_port(unsigned port)
+static int connect_in_clear(unsigned port)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
 				 .sin_port = htons((uint16_t)port),
@@ -241,6 +252,21 @@ static int connect_port(unsigned port)
 	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		cannot("connect", strerror(errno));
 	return fd;
+}
+
+static int connect_target(const struct start *s)
+{
+	struct iocom_err err = {0};
+	struct records records;
+	int fd;
+
+	if (!strcmp(s->how, "clear"))
+		return connect_in_clear(s->target.port);
+	fd = sealed_connect(&s->target, &s->hello, &records, &err);
+	if (fd >= 0)
+		return sealed_serve(fd, &records);
+	printf("refused: %s\n", err.text);
+	exit(1);
 }
 
 static int connect_local(const struct start *s, uid_t uid)
@@ -255,11 +281,22 @@ static int connect_local(const struct start *s, uid_t uid)
 	return fd;
 }
 
-static void keep(const char *file, const msgpack_sbuffer *message)
-{
-	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+/* The message in a file: what its stream needs is before it. */
+struct kept {
+	uint8_t key[SECRET_KEY];
+	char job[SPEC_JOB_MAX];
+};
 
-	if (fd < 0 || write(fd, message->data, message->size) != (ssize_t)message->size)
+static void keep(const struct start *s, const msgpack_sbuffer *message)
+{
+	int fd = open(s->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	const char *file = s->file;
+	struct kept kept = {0};
+
+	memcpy(kept.key, s->target.key, sizeof(kept.key));
+	memcpy(kept.job, s->hello.job, sizeof(kept.job));
+	if (fd < 0 || write(fd, &kept, sizeof(kept)) != sizeof(kept) ||
+	    write(fd, message->data, message->size) != (ssize_t)message->size)
 		cannot(file, strerror(errno));
 	close(fd);
 }
@@ -303,7 +340,7 @@ static int send_start(const struct start *s, int fd, const struct spec *spec,
 		pack_str(&pk, "cred", credential);
 	pack_bin(&pk, "spec", packed, length);
 	if (s->file)
-		keep(s->file, &buffer);
+		keep(s, &buffer);
 	if (frame_write(fd, FRAME_START, buffer.data, (uint32_t)buffer.size))
 		cannot("send", strerror(errno));
 	msgpack_sbuffer_destroy(&buffer);
@@ -311,13 +348,20 @@ static int send_start(const struct start *s, int fd, const struct spec *spec,
 	return outcome(fd);
 }
 
-static int send_file(const struct start *s)
+static int send_file(struct start *s)
 {
 	static char data[1 << 20];
-	int fd = connect_port((unsigned)atoi(s->run_dir));
-	int from = open(s->file, O_RDONLY | O_CLOEXEC);
-	ssize_t n = read(from, data, sizeof(data));
+	int from = open(s->file, O_RDONLY | O_CLOEXEC), fd;
+	struct kept kept;
+	ssize_t n;
 
+	if (read(from, &kept, sizeof(kept)) != sizeof(kept))
+		cannot(s->file, "too short");
+	n = read(from, data, sizeof(data));
+	s->target = (struct run_target){.address = "127.0.0.1", .port = (unsigned)atoi(s->run_dir)};
+	memcpy(s->target.key, kept.key, sizeof(kept.key));
+	stream_hello_fill(&s->hello, STREAM_KIND_START, kept.job, s->node, "");
+	fd = connect_target(s);
 	if (n <= 0 || frame_write(fd, FRAME_START, data, (uint32_t)n))
 		cannot(s->file, strerror(errno));
 	return outcome(fd);
@@ -326,8 +370,9 @@ static int send_file(const struct start *s)
 /* True for a HOW that changes nothing after the credential was made. */
 static bool is_whole(const char *how)
 {
-	static const char *const all[] = {"none",    "type",	"hash", "uid",	 "none-at-all",
-					  "garbage", "changed", "key",	"local", "capture"};
+	static const char *const all[] = {"none",	 "type",    "hash",    "uid",
+					  "none-at-all", "garbage", "changed", "key",
+					  "local",	 "capture", "clear",   "stranger"};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (!strcmp(how, all[i]))
@@ -340,7 +385,7 @@ static int connect_as(const struct start *s)
 {
 	if (!strcmp(s->how, "local"))
 		return connect_local(s, OTHER_UID);
-	return s->port ? connect_port(s->port) : connect_local(s, s->uid);
+	return *s->target.address ? connect_target(s) : connect_local(s, s->uid);
 }
 
 static int attack(struct start *s)
@@ -360,7 +405,7 @@ static int attack(struct start *s)
 		memcpy(spec.nonce, second.nonce, sizeof(spec.nonce));
 	} else if (!strcmp(s->how, "again")) {
 		spec.closed ^= 1;
-		send_start(s, connect_port(s->port), &spec, credential);
+		send_start(s, connect_target(s), &spec, credential);
 		spec.closed ^= 1;
 	} else if (!strcmp(s->how, "expired")) {
 		sleep(3);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/address_budget.h"
+#include "agent/net/address_budget.h"
 
 #define NOW  (1000 * CLOCK_NS_PER_S)
 #define UNIT ADDRESS_BUDGET_UNIT_NS

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/cluster/address_limit.h"
+#include "agent/base/address_limit.h"
 
 static int enter(struct address_limit *sources, const char *text)
 {

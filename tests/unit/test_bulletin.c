@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Bulletins: unpacking returns what was packed, and damage is refused and never read past. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "agent/cluster/bulletin.h"
+#include "agent/net/net_bulletin.h"
 #include "user/pack.h"
 #include "balancer/view/vector_codec.h"
 
@@ -79,7 +80,7 @@ static void test_round_trip(void **state)
 {
 	struct iocom_vector own = make("me");
 	static struct got got;
-	char from[IOCOM_NAME_MAX];
+	struct bulletin_sender from;
 	msgpack_sbuffer b;
 	struct matrix m;
 	uint64_t bad = 0;
@@ -87,10 +88,11 @@ static void test_round_trip(void **state)
 	(void)state;
 	fill(&m, 300);
 	msgpack_sbuffer_init(&b);
-	bulletin_pack(&b, &own, &m, 1500000000ull);
+	bulletin_pack(&b, &own, &m, 1500000000ull, 1795000000123ull);
 	memset(&got, 0, sizeof(got));
-	assert_int_equal(bulletin_unpack(b.data, b.size, from, &bad, each, &got), 0);
-	assert_string_equal(from, "me");
+	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, &got), 0);
+	assert_string_equal(from.from, "me");
+	assert_int_equal(from.at_ms, 1795000000123);
 	assert_int_equal(bad, 0);
 	assert_int_equal(got.n, BULLETIN_VECTORS_MAX);
 	assert_int_equal(got.direct, 1);
@@ -107,7 +109,7 @@ static void test_declared_beyond_range(void **state)
 {
 	struct iocom_vector own = make("me");
 	static struct got got;
-	char from[IOCOM_NAME_MAX];
+	struct bulletin_sender from;
 	msgpack_sbuffer b;
 	struct matrix m;
 	uint64_t bad = 0;
@@ -120,9 +122,9 @@ static void test_declared_beyond_range(void **state)
 	vector_bound(&own);
 	fill(&m, 0);
 	msgpack_sbuffer_init(&b);
-	bulletin_pack(&b, &own, &m, 1500000000ull);
+	bulletin_pack(&b, &own, &m, 1500000000ull, 1795000000123ull);
 	memset(&got, 0, sizeof(got));
-	assert_int_equal(bulletin_unpack(b.data, b.size, from, &bad, each, &got), 0);
+	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, &got), 0);
 	assert_int_equal(bad, 0);
 	assert_int_equal(got.n, 1);
 	assert_true(got.v[0].explicit_per_ms >= 1e6);
@@ -138,7 +140,7 @@ static void test_out_of_range(void **state)
 	msgpack_sbuffer b;
 	msgpack_packer pk;
 	static struct got got;
-	char from[IOCOM_NAME_MAX];
+	struct bulletin_sender from;
 	uint64_t bad = 0;
 
 	(void)state;
@@ -157,9 +159,10 @@ static void test_out_of_range(void **state)
 	vs[11].disk_parallel = -1;
 	msgpack_sbuffer_init(&b);
 	msgpack_packer_init(&pk, &b, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 3);
+	msgpack_pack_map(&pk, 4);
 	pack_u64(&pk, "v", BULLETIN_VERSION);
 	pack_str(&pk, "from", "x");
+	pack_u64(&pk, "at", 1);
 	pack_key(&pk, "vectors");
 	msgpack_pack_array(&pk, COUNT);
 	for (size_t i = 0; i < COUNT; i++) {
@@ -168,39 +171,199 @@ static void test_out_of_range(void **state)
 		vector_pack(&pk, &vs[i]);
 	}
 	memset(&got, 0, sizeof(got));
-	assert_int_equal(bulletin_unpack(b.data, b.size, from, &bad, each, &got), 0);
+	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, &got), 0);
 	assert_int_equal(got.n, 1);
 	assert_int_equal(bad, COUNT - 1);
 	msgpack_sbuffer_destroy(&b);
 }
 
-/* Neither a newer agent's bulletin nor that of one whose vectors were shorter is understood. */
-static void test_version(void **state)
+/* What an older agent sends is refused, with its name. */
+static void test_older(void **state)
 {
-	char from[IOCOM_NAME_MAX];
+	struct bulletin_sender from;
 	msgpack_sbuffer b;
 	msgpack_packer pk;
 	uint64_t bad = 0;
 
 	(void)state;
-	for (int other = -1; other <= 1; other += 2) {
-		msgpack_sbuffer_init(&b);
-		msgpack_packer_init(&pk, &b, msgpack_sbuffer_write);
-		msgpack_pack_map(&pk, 2);
-		pack_u64(&pk, "v", (uint64_t)(BULLETIN_VERSION + other));
-		pack_str(&pk, "from", "new");
-		assert_int_equal(bulletin_unpack(b.data, b.size, from, &bad, each, NULL),
-				 BULLETIN_E_VERSION);
-		assert_string_equal(from, "new");
-		msgpack_sbuffer_destroy(&b);
+	msgpack_sbuffer_init(&b);
+	msgpack_packer_init(&pk, &b, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 2);
+	pack_u64(&pk, "v", BULLETIN_VERSION - 1);
+	pack_str(&pk, "from", "old");
+	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, NULL),
+			 BULLETIN_E_VERSION);
+	assert_string_equal(from.from, "old");
+	msgpack_sbuffer_destroy(&b);
+}
+
+/* A newer agent adds keys to the map and values to the end of a vector: this one skips them. */
+static void test_newer(void **state)
+{
+	struct iocom_vector own = make("new");
+	struct bulletin_sender from;
+	msgpack_sbuffer b, vector;
+	static struct got got;
+	msgpack_packer pk;
+	uint64_t bad = 0;
+
+	(void)state;
+	msgpack_sbuffer_init(&vector);
+	msgpack_packer_init(&pk, &vector, msgpack_sbuffer_write);
+	vector_pack(&pk, &own);
+	assert_int_equal((uint8_t)vector.data[0], 0xdc); /* an array with a length of 16 bits */
+	vector.data[2]++;
+	msgpack_pack_double(&pk, 3.5);
+	msgpack_sbuffer_init(&b);
+	msgpack_packer_init(&pk, &b, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 5);
+	pack_u64(&pk, "v", BULLETIN_VERSION + 1);
+	pack_str(&pk, "from", "new");
+	pack_str(&pk, "mood", "good");
+	pack_u64(&pk, "at", 1);
+	pack_key(&pk, "vectors");
+	msgpack_pack_array(&pk, 1);
+	msgpack_pack_array(&pk, 2);
+	msgpack_pack_uint64(&pk, 0);
+	msgpack_sbuffer_write(&b, vector.data, vector.size);
+	memset(&got, 0, sizeof(got));
+	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, &got), 0);
+	assert_int_equal(got.n, 1);
+	assert_memory_equal(&got.v[0], &own, sizeof(own));
+	msgpack_sbuffer_destroy(&b);
+	msgpack_sbuffer_destroy(&vector);
+}
+
+/* --- seals ------------------------------------------------------------------------ */
+
+/* Seals the words "load N" with KEY; the caller destroys OUT. */
+static void seal_words(struct bulletin_key *key, int n, msgpack_sbuffer *out)
+{
+	msgpack_sbuffer plain;
+	char words[32];
+
+	snprintf(words, sizeof(words), "load %d", n);
+	msgpack_sbuffer_init(&plain);
+	msgpack_sbuffer_write(&plain, words, strlen(words) + 1);
+	msgpack_sbuffer_init(out);
+	assert_int_equal(bulletin_seal(key, "n1", &plain, out), 0);
+	msgpack_sbuffer_destroy(&plain);
+}
+
+/* Opens a copy of MESSAGE. */
+static int open_words(struct bulletin_key *key, const msgpack_sbuffer *message, char *words)
+{
+	struct bulletin_head head;
+	char *copy = malloc(message->size);
+	const void *plain;
+	size_t n;
+	int rc;
+
+	memcpy(copy, message->data, message->size);
+	rc = bulletin_head_read(&head, copy, message->size);
+	if (!rc)
+		rc = bulletin_open(key, &head, copy, message->size, &plain, &n);
+	if (!rc) {
+		assert_string_equal(head.from, "n1");
+		assert_int_equal(head.epoch, key->epoch);
+		snprintf(words, 32, "%.*s", (int)n, (const char *)plain);
 	}
+	free(copy);
+	return rc;
+}
+
+static void test_sealed(void **state)
+{
+	struct bulletin_key sender, receiver, late, other;
+	msgpack_sbuffer first, second, third;
+	char words[32];
+
+	(void)state;
+	bulletin_epoch(&sender);
+	bulletin_epoch(&other);
+	assert_true(sender.epoch != other.epoch);
+	receiver = sender;
+	seal_words(&sender, 1, &first);
+	seal_words(&sender, 2, &second);
+	late = sender; /* a subscriber that comes now */
+	seal_words(&sender, 3, &third);
+	assert_int_equal(open_words(&receiver, &first, words), 0);
+	assert_string_equal(words, "load 1");
+	assert_int_equal(open_words(&receiver, &first, words), -EALREADY);
+	assert_int_equal(open_words(&receiver, &third, words), 0); /* one may be lost */
+	assert_string_equal(words, "load 3");
+	assert_int_equal(open_words(&receiver, &second, words), -EALREADY);
+	assert_int_equal(open_words(&late, &second, words), -EALREADY);
+	assert_int_equal(open_words(&late, &third, words), 0);
+	assert_int_equal(open_words(&other, &third, words), -EBADMSG);
+	msgpack_sbuffer_destroy(&first);
+	msgpack_sbuffer_destroy(&second);
+	msgpack_sbuffer_destroy(&third);
+}
+
+/* Every bit counts: of the head, too; and so does the end. */
+static void test_sealed_damage(void **state)
+{
+	struct bulletin_key sender, receiver;
+	msgpack_sbuffer message;
+	char words[32];
+
+	(void)state;
+	bulletin_epoch(&sender);
+	receiver = sender;
+	seal_words(&sender, 1, &message);
+	for (size_t i = 0; i < 8 * message.size; i++) {
+		message.data[i / 8] ^= (char)(1 << (i % 8));
+		assert_int_not_equal(open_words(&receiver, &message, words), 0);
+		message.data[i / 8] ^= (char)(1 << (i % 8));
+	}
+	for (; message.size; message.size--) {
+		msgpack_sbuffer cut = message;
+
+		cut.size--;
+		assert_int_not_equal(open_words(&receiver, &cut, words), 0);
+	}
+	assert_int_equal(receiver.next, 0);
+	msgpack_sbuffer_destroy(&message);
+}
+
+/* After the last number none is new: nobody opens it, or all before it could come again. */
+static void test_sealed_last(void **state)
+{
+	struct bulletin_key sender, receiver;
+	msgpack_sbuffer first, last;
+	char words[32];
+
+	(void)state;
+	bulletin_epoch(&sender);
+	receiver = sender;
+	seal_words(&sender, 1, &first);
+	sender.next = UINT64_MAX;
+	seal_words(&sender, 2, &last);
+	assert_int_equal(open_words(&receiver, &first, words), 0);
+	assert_int_equal(open_words(&receiver, &last, words), -EBADMSG);
+	assert_int_equal(open_words(&receiver, &first, words), -EALREADY);
+	msgpack_sbuffer_destroy(&first);
+	msgpack_sbuffer_destroy(&last);
+}
+
+static void test_sealed_older(void **state)
+{
+	static const char munge[] = "MUNGE:AwQFAACU1zVt2Uk2fHP0Aqw9ZGhO1wAAAAAAAAAAAAAAAAAA:";
+	static const char next[64] = "iB\002\002n1";
+	struct bulletin_head head;
+
+	(void)state;
+	assert_int_equal(bulletin_head_read(&head, munge, sizeof(munge) - 1), -EPROTO);
+	assert_int_equal(bulletin_head_read(&head, next, sizeof(next)), -EPROTO);
+	assert_int_equal(bulletin_head_read(&head, next + 1, sizeof(next) - 1), -EBADMSG);
 }
 
 /* Damage: cut everywhere, and bytes changed by a seeded generator. */
 static void test_damage(void **state)
 {
 	struct iocom_vector own = make("me");
-	char from[IOCOM_NAME_MAX];
+	struct bulletin_sender from;
 	static struct got got;
 	msgpack_sbuffer b;
 	struct matrix m;
@@ -210,14 +373,14 @@ static void test_damage(void **state)
 	(void)state;
 	fill(&m, 2);
 	msgpack_sbuffer_init(&b);
-	bulletin_pack(&b, &own, &m, 2000000000ull);
+	bulletin_pack(&b, &own, &m, 2000000000ull, 1795000000123ull);
 	for (size_t n = 0; n < b.size; n++) {
 		char *copy =
 			malloc(n + 1); /* a block of its own, so that reading past it is noticed */
 
 		memcpy(copy, b.data, n);
 		got.n = 0;
-		assert_int_equal(bulletin_unpack(copy, n, from, &bad, each, &got),
+		assert_int_equal(bulletin_unpack(copy, n, &from, &bad, each, &got),
 				 BULLETIN_E_GARBAGE);
 		free(copy);
 	}
@@ -228,7 +391,7 @@ static void test_damage(void **state)
 		for (int k = 0; k < 3; k++)
 			copy[rand_r(&seed) % b.size] = (char)rand_r(&seed);
 		got.n = 0;
-		bulletin_unpack(copy, b.size, from, &bad, each, &got);
+		bulletin_unpack(copy, b.size, &from, &bad, each, &got);
 		free(copy);
 	}
 	msgpack_sbuffer_destroy(&b);
@@ -239,8 +402,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_declared_beyond_range),
-		cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_version),
-		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_older),
+		cmocka_unit_test(test_newer),	     cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_sealed),	     cmocka_unit_test(test_sealed_damage),
+		cmocka_unit_test(test_sealed_last),  cmocka_unit_test(test_sealed_older),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

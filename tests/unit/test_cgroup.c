@@ -32,8 +32,10 @@ static void test_tables(void **state)
 			     "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n"
 			     "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n"
 			     "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n"
+			     "cgroup /sys/fs/cgroup/devices cgroup rw,devices 0 0\n"
 			     "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,nsdelegate 0 0\n";
-	const char *tasks = "cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0\n"
+	/* Whoever leaves the devices of the second one would leave its limit of tasks, too. */
+	const char *tasks = "cgroup /sys/fs/cgroup/pids cgroup rw,pids,devices 0 0\n"
 			    "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
 	const char *pure = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
 	char path[] = "/tmp/iocom-mounts-XXXXXX";
@@ -47,12 +49,14 @@ static void test_tables(void **state)
 	assert_int_equal(mounts.nv1, 2);
 	assert_string_equal(mounts.v1[0], "/sys/fs/cgroup/cpu,cpuacct");
 	assert_string_equal(mounts.v1[1], "/sys/fs/cgroup/memory");
+	assert_string_equal(mounts.devices, "/sys/fs/cgroup/devices");
 	unlink(path);
 	strcpy(path, "/tmp/iocom-mounts-XXXXXX");
 	write_table(path, tasks);
 	assert_int_equal(cgroup_mounts_read(path, &mounts, &err), 0);
 	assert_int_equal(mounts.nv1, 1);
 	assert_string_equal(mounts.v1[0], "/sys/fs/cgroup/pids");
+	assert_string_equal(mounts.devices, "");
 	unlink(path);
 	strcpy(path, "/tmp/iocom-mounts-XXXXXX");
 	write_table(path, pure);

@@ -161,6 +161,92 @@ static void test_flags(void **state)
 	assert_non_null(strstr(err.text, path));
 }
 
+/* A configuration of an older version loads, and what is said of it names each place. */
+static void test_retired(void **state)
+{
+	static const char why[] = "not used any more: nodes always encrypt what they send each "
+				  "other, without certificates; remove ";
+	struct iocom_err err;
+	struct settings s;
+	char says[1024];
+
+	(void)state;
+	write_file("[iocom]\nperiod = 2\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	assert_false(settings_retired(&s, &err));
+
+	write_file("[iocom]\n\ntls_ca =\nperiod = 2\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	assert_true(s.period_s == 2);
+	assert_int_equal(settings_complete(&s, &err), 0);
+	assert_true(settings_retired(&s, &err));
+	snprintf(says, sizeof(says), "tls_ca (line 3 of %s) is %sit", path, why);
+	assert_string_equal(err.text, says);
+
+	write_file("[iocom]\ntls_certificate = relative\ntls_key = /k\ntls-ca = /c\n"
+		   "relay_user = root\nport = 7800\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	assert_int_equal(s.port, 7800);
+	assert_true(settings_retired(&s, &err));
+	snprintf(says, sizeof(says),
+		 "tls_certificate (line 2 of %s), tls_key (line 3), tls-ca (line 4), "
+		 "relay_user (line 5) are %sthem",
+		 path, why);
+	assert_string_equal(err.text, says);
+
+	write_file("[iocom]\n");
+	assert_int_equal(load(&s, &err, "--relay-user", "iocom"), 0);
+	assert_true(settings_retired(&s, &err));
+	snprintf(says, sizeof(says), "--relay-user is %sit", why);
+	assert_string_equal(err.text, says);
+
+	/* Any number of such lines is read, and the sections are minded. */
+	write_file("[iocom]\n");
+	for (int i = 0; i < 100; i++) {
+		FILE *f = fopen(path, "a");
+
+		assert_non_null(f);
+		fputs("tls_certificate = /x\n", f);
+		fclose(f);
+	}
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	assert_true(settings_retired(&s, &err));
+	assert_non_null(strstr(err.text, why));
+	write_file("tls_key = /k\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), -EINVAL);
+	assert_non_null(strstr(err.text, "before any section"));
+}
+
+static int set(struct settings *s, const char *key, const char *value, struct iocom_err *err)
+{
+	*err = (struct iocom_err){0};
+	return config_set(&settings_program, key, value, s, err);
+}
+
+static void test_users(void **state)
+{
+	struct settings s = {0};
+	struct iocom_err err;
+
+	(void)state;
+	assert_int_equal(set(&s, "pam", "on", &err), 0);
+	assert_int_equal(s.pam, SETTINGS_PAM_ON);
+	assert_int_equal(set(&s, "pam", "auto", &err), 0);
+	assert_int_equal(s.pam, SETTINGS_PAM_AUTO);
+	assert_int_equal(set(&s, "pam", "off", &err), 0);
+	assert_int_equal(s.pam, SETTINGS_PAM_OFF);
+	assert_int_equal(set(&s, "pam", "yes", &err), 0);
+	assert_int_equal(s.pam, SETTINGS_PAM_ON);
+	assert_int_equal(set(&s, "pam", "no", &err), 0);
+	assert_int_equal(s.pam, SETTINGS_PAM_OFF);
+	assert_int_equal(set(&s, "pam", "maybe", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "auto, on (yes) or off (no)"));
+	assert_int_equal(set(&s, "user_jobs_max", "-1", &err), -EINVAL);
+	assert_int_equal(set(&s, "user_requests_per_s", "many", &err), -EINVAL);
+	assert_int_equal(set(&s, "user_jobs_max", "0", &err), 0);
+	assert_int_equal(set(&s, "state_dir", "relative", &err), -EINVAL);
+}
+
 static void test_scope(void **state)
 {
 	struct iocom_err err = {0};
@@ -262,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_flags),	     cmocka_unit_test(test_scope),
 		cmocka_unit_test(test_peers),	     cmocka_unit_test(test_wildcard),
 		cmocka_unit_test(test_help),	     cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_retired),	     cmocka_unit_test(test_users),
 	};
 	int fd = mkstemp(path), rc;
 

@@ -27,9 +27,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/cluster/address_budget.h"
-#include "agent/cluster/connection_limit.h"
-#include "agent/cluster/seal.h"
+#include "agent/net/address_budget.h"
+#include "agent/net/connection_limit.h"
+#include "agent/base/seal_refusal.h"
 #include "user/clock.h"
 
 #define CLIENTS 6

@@ -112,6 +112,13 @@ tap_like "PAM's rules where others may write: the sentence" "$(says config)" "PA
 chmod 755 "$dir/pam.d"
 doctor
 tap_is "PAM's rules are root's: ok" "$(state config)" ok
+advice() { jq -r --arg c "$1" '.checks[] | select(.check == $c) | .advice' "$dir/json"; }
+tap_is "nothing to do about it" "$(advice config)" null
+configure "tls_key = /n1.key" "relay_user = iocom"
+doctor
+tap_is "settings of an older version: ok" "$? $(state config)" "0 ok"
+tap_is "and what to do with them" "$(advice config)" "tls_key (line 5 of $config), relay_user (line 6) are not used any more: \
+nodes always encrypt what they send each other, without certificates; remove them"
 configure
 "$dir/iocom" doctor --json --config "$dir/nowhere" >"$dir/json" 2>"$dir/err"
 tap_is "a missing configuration: broken" "$? $(state config)" "1 broken"
@@ -310,6 +317,20 @@ tap_is "a criu that hangs is killed: degraded" "$? $(state criu)" "0 degraded"
 tap_like "a criu that hangs: the sentence" "$(says criu)" 'no end within'
 rm "$dir/bin/criu"
 
+# --- the network part, while no agent runs
+configure "listen = 127.0.0.1" "port = $port" "net_user = root"
+doctor --no-agent
+tap_like "it may not be root" "$(state network-part) $(says network-part)" '^broken it may not run as root'
+configure "listen = 127.0.0.1" "port = $port" "net_user = nobody-of-that-name"
+doctor --no-agent
+tap_like "its user is not there" "$(state network-part) $(says network-part)" '^broken there is no user nobody-of-that-name'
+configure "listen = 127.0.0.1" "port = $port" "net_program = /nowhere/iocom-net"
+doctor --no-agent
+tap_like "nor its program" "$(state network-part) $(says network-part)" '^broken the program iocom-net is not at /nowhere/iocom-net'
+configure "port = $port"
+doctor --no-agent
+tap_is "a single node needs none" "$(state network-part)" skipped
+
 # --- the agent
 tap_is "no agent, and none is expected: skipped" "$(state agent)" skipped
 expects=
@@ -332,6 +353,13 @@ if command -v munged >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
 	tap_is "an agent: ok" "$? $(state agent)" "0 ok"
 	tap_like "an agent: its version" "$(says agent)" "node d1, iocomd .*, pid $agent, up "
 	tap_is "an agent: its losses" "$(state drops)" ok
+	if nm "$build/iocom-net" 2>/dev/null | grep __asan_init >/dev/null; then
+		tap_like "a network part without a filter" "$(state network-part) $(says network-part)" '^degraded .* no filter of system calls'
+	else
+		tap_is "an agent: what reads the network has no rights" "$(says network-part | grep -o ', runs as .*' | sed 's/, which .*//; s/nobody$/iocom-net, without capabilities, filtered/')" \
+			", runs as iocom-net, without capabilities, filtered"
+	fi
+	tap_is "whose it is" "$(jq '.checks[] | select(.check == "network-part") | .pid' "$dir/json")" "$(pgrep -x -P "$agent" iocom-net)"
 	tap_like "its ports are its own" "$(says port) $(says port+1) $(says port+2)" \
 		"$port .* in use by iocomd, pid $agent.*$((port + 1)) .* pid $agent.*$((port + 2)) .* pid $agent"
 	as_nobody "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json"

@@ -370,6 +370,7 @@ static void test_no_start_message(void **state)
 		    {"\x80" /* {} */, "the start message holds no job"}};
 	const struct ucred here = {.uid = GSTAGE_UID};
 	const struct credential there = {.uid = GSTAGE_UID};
+	const struct stream_secure secure = {0};
 	struct iocom_err err = {0};
 	char *text;
 
@@ -378,12 +379,14 @@ static void test_no_start_message(void **state)
 		assert_int_equal(guest_start(gstage.guest, -1, none[i].bytes, 1, &here, &err),
 				 -EBADMSG);
 		assert_string_equal(err.text, none[i].why);
-		assert_int_equal(guest_start_check(gstage.guest, none[i].bytes, 1, &text, &err),
+		assert_int_equal(guest_start_check(gstage.guest, &secure.hello, none[i].bytes, 1,
+						   &text, &err),
 				 -EBADMSG);
 		assert_null(text);
 		assert_string_equal(err.text, none[i].why);
-		assert_int_equal(guest_start_of(gstage.guest, -1, none[i].bytes, 1, &there, &err),
-				 -EBADMSG);
+		assert_int_equal(
+			guest_start_of(gstage.guest, -1, &secure, none[i].bytes, 1, &there, &err),
+			-EBADMSG);
 	}
 }
 

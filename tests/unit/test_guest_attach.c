@@ -9,10 +9,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/guest/replays.h"
+#include "agent/guest/tickets.h"
 #include "tests/lib/full_disk.h"
 #include "tests/lib/guest_stage.h"
 #include "tests/unit/guest_accounts.h"
@@ -29,6 +32,7 @@ static const struct gstage_reader anna = {.uid = GSTAGE_UID}, bert = {.uid = 100
 static void test_a_running_job(void **state)
 {
 	const struct gstage_reader here = {.uid = GSTAGE_UID, .local = true};
+	const struct gstage_reader here_bert = {.uid = 1001, .local = true};
 	const struct gstage_reader elsewhere = {.uid = GSTAGE_UID, .node = "n7"};
 
 	(void)state;
@@ -37,8 +41,10 @@ static void test_a_running_job(void **state)
 	assert_int_equal(gstage_attach("n2-1-1", &here), 0);
 	assert_int_equal(gstage_attach("n2-1-1", &root), 0);
 	/* Nobody else learns which jobs a user has. */
-	assert_int_equal(gstage_attach("n2-1-1", &bert), -ENOENT);
-	assert_int_equal(gstage_attach("n2-1-9", &anna), -ENOENT);
+	assert_int_equal(gstage_attach("n2-1-1", &here_bert), -ENOENT);
+	assert_int_equal(gstage_attach("n2-1-9", &here), -ENOENT);
+	assert_int_equal(gstage_attach("n2-1-1", &bert), -EACCES);
+	assert_int_equal(gstage_attach("n2-1-9", &anna), -EACCES);
 	assert_int_equal(gstage_attach("n2-1-1", &elsewhere), -EACCES);
 	gstage.forged = true;
 	assert_int_equal(gstage_attach("n2-1-1", &anna), -EACCES);
@@ -89,17 +95,199 @@ static void test_an_ended_job(void **state)
 	gstage_pass(100);
 	assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
 	assert_int_equal(gstage_attach("n2-1-1", &root), 0);
-	assert_int_equal(gstage_attach("n2-1-1", &bert), -ENOENT);
+	assert_int_equal(gstage_attach("n2-1-1", &bert), -EACCES);
 	assert_int_equal(gstage_attach("n2-1-1", &again), -ENOENT);
 	/* If the job has a record, its output is sent. */
 	shim_record("n2-1-1");
 	shims.attach_rc = -ESRCH;
 	assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
 	assert_int_equal(gstage_attach("n2-1-1", &again), 0);
-	assert_int_equal(gstage_attach("n2-1-1", &bert), -ENOENT);
+	assert_int_equal(gstage_attach("n2-1-1", &bert), -EACCES);
 	shims.replay_rc = -ENOMEM;
 	assert_int_equal(gstage_attach("n2-1-1", &anna), -ENOMEM);
 	trace_compare(__func__);
+}
+
+/* --- tickets --------------------------------------------------------------------------------- */
+
+/* The key that the handshake of a client with TICKET for JOB needs. */
+static int key_of(const char *job, enum stream_kind kind, const char *ticket,
+		  uint8_t key[SECRET_KEY])
+{
+	struct stream_hello hello;
+
+	stream_hello_fill(&hello, kind, job, "n1", ticket);
+	return guest_stream_key(gstage.guest, &hello, key);
+}
+
+static struct gstage_reader holder(uid_t uid, const char *ticket)
+{
+	return (struct gstage_reader){.uid = uid, .ticket = ticket};
+}
+
+/* A ticket is good once, for its user and its job; its key is not that of the job's client. */
+static void test_ticket(void **state)
+{
+	struct job_order order = gstage_order("n2-1-1");
+	uint8_t key[SECRET_KEY], wanted[SECRET_KEY];
+	struct gstage_reader reader;
+	char name[SECRET_TICKET_MAX];
+	const struct peer_attach *t;
+
+	(void)state;
+	order.keyed = true;
+	memset(order.secret, 3, sizeof(order.secret));
+	gstage_run_order(&order, 10);
+	gstage_run("n2-1-2", 11);
+	assert_int_equal(key_of("n2-1-1", STREAM_KIND_START, "", key), 0);
+	secret_derive(wanted, order.secret, SECRET_STREAM, "n2-1-1", "");
+	assert_memory_equal(key, wanted, SECRET_KEY);
+	t = gstage_ticket("n2-1-1", GSTAGE_UID);
+	assert_non_null(t);
+	assert_string_equal(t->job, "n2-1-1");
+	assert_string_equal(t->node, "n1");
+	assert_int_equal(t->port, gstage.set.port + 2);
+	strcpy(name, t->ticket);
+	secret_derive(wanted, order.secret, SECRET_ATTACH, "n2-1-1", name);
+	assert_memory_equal(t->key, wanted, SECRET_KEY);
+	assert_int_equal(key_of("n2-1-1", STREAM_KIND_ATTACH, name, key), 0);
+	assert_memory_equal(key, wanted, SECRET_KEY);
+	/* Not for another job, whose key is another, nor for another user. */
+	assert_int_equal(key_of("n2-1-2", STREAM_KIND_ATTACH, name, key), 0);
+	assert_memory_not_equal(key, wanted, SECRET_KEY);
+	reader = holder(1001, name);
+	assert_int_equal(gstage_attach("n2-1-1", &reader), -EACCES);
+	reader = holder(GSTAGE_UID, name);
+	assert_int_equal(gstage_attach("n2-1-2", &reader), -EACCES);
+	reader.stream = "n2-1-2"; /* the stream's handshake and its message differ */
+	assert_int_equal(gstage_attach("n2-1-1", &reader), -EACCES);
+	reader.stream = NULL;
+	assert_int_equal(gstage_attach("n2-1-1", &reader), 0);
+	assert_true(shims.secure);
+	assert_int_equal(gstage_attach("n2-1-1", &reader), -EACCES);
+	/* Whoever resumes has no ticket any more; the shim knows whether the nonce is its own. */
+	assert_int_equal(key_of("n2-1-1", STREAM_KIND_ATTACH, name, key), 0);
+	assert_memory_equal(key, wanted, SECRET_KEY);
+	reader.resume = "00ff";
+	assert_int_equal(gstage_attach("n2-1-1", &reader), 0);
+	reader = holder(GSTAGE_UID, "");
+	assert_int_equal(gstage_attach("n2-1-1", &reader), -EACCES);
+	reader.local = true;
+	assert_int_equal(gstage_attach("n2-1-1", &reader), 0);
+	assert_false(shims.secure);
+	trace_compare(__func__);
+}
+
+static void test_ticket_is_old(void **state)
+{
+	char name[SECRET_TICKET_MAX];
+	struct gstage_reader reader = holder(GSTAGE_UID, name);
+
+	(void)state;
+	gstage_run("n2-1-1", 10);
+	strcpy(name, gstage_ticket("n2-1-1", GSTAGE_UID)->ticket);
+	gstage_pass(TICKET_NS / CLOCK_NS_PER_MS - 1);
+	assert_int_equal(gstage_attach("n2-1-1", &reader), 0);
+	strcpy(name, gstage_ticket("n2-1-1", GSTAGE_UID)->ticket);
+	gstage_pass(TICKET_NS / CLOCK_NS_PER_MS);
+	assert_int_equal(gstage_attach("n2-1-1", &reader), -EACCES);
+	/* Tickets are in memory only. */
+	strcpy(name, gstage_ticket("n2-1-1", GSTAGE_UID)->ticket);
+	shim_record("n2-1-1")->lives = true;
+	shim_record("n2-1-1")->found.started.pid = 10;
+	gstage_restart();
+	assert_int_equal(gstage_attach("n2-1-1", &reader), -EACCES);
+}
+
+static void test_no_ticket(void **state)
+{
+	uint8_t key[SECRET_KEY];
+
+	(void)state;
+	gstage_run("n2-1-1", 10);
+	/* Nobody else learns which jobs a user has; root may. */
+	assert_null(gstage_ticket("n2-1-1", 1001));
+	assert_null(gstage_ticket("n2-1-9", GSTAGE_UID));
+	assert_non_null(gstage_ticket("n2-1-1", 0));
+	assert_true(key_of("n2-1-9", STREAM_KIND_START, "", key) < 0);
+	/* A job that an older version started has no secret in its record. */
+	shim_record("n2-1-3")->old = true;
+	assert_null(gstage_ticket("n2-1-3", GSTAGE_UID));
+	assert_true(key_of("n2-1-3", STREAM_KIND_ATTACH, "", key) < 0);
+	/* Of this one only the journal has the end: its key is not derived from anything. */
+	shim_exited("n2-1-1", 0, 3);
+	gstage_pass(100);
+	assert_non_null(gstage_ticket("n2-1-1", GSTAGE_UID));
+	assert_int_equal(gstage_attach("n2-1-1", &anna), 0);
+	trace_compare(__func__);
+}
+
+/* After a restart of the agent the record has the secret. */
+static void test_key_of_a_record(void **state)
+{
+	uint8_t secret[SECRET_BYTES], key[SECRET_KEY], wanted[SECRET_KEY];
+
+	(void)state;
+	gstage_run("n2-1-1", 10);
+	shim_record("n2-1-1")->lives = true;
+	shim_record("n2-1-1")->found.started.pid = 10;
+	gstage_restart();
+	memset(secret, 7, sizeof(secret)); /* guest_shims.c */
+	secret_derive(wanted, secret, SECRET_STREAM, "n2-1-1", "");
+	assert_int_equal(key_of("n2-1-1", STREAM_KIND_ATTACH, "", key), 0);
+	assert_memory_equal(key, wanted, SECRET_KEY);
+}
+
+static size_t tickets(void)
+{
+	struct guest_counts counts;
+
+	guest_count(gstage.guest, &counts);
+	return counts.tickets;
+}
+
+static void test_too_many_tickets(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	gstage_run("n2-1-1", 10);
+	shim_record("n2-1-2")->found.uid = 1001;
+	while (gstage_ticket("n2-1-1", GSTAGE_UID))
+		n++;
+	/* A user alone gets half of them. */
+	assert_int_equal(n, (TICKETS_MAX - TICKETS_OF_ROOT) / 2);
+	assert_int_equal(gstage.counters.tickets_refused, 1);
+	assert_non_null(gstage_ticket("n2-1-2", 1001));
+	while (gstage_ticket("n2-1-1", 0))
+		n++;
+	assert_int_equal(n, TICKETS_MAX - 1);
+	assert_int_equal(tickets(), TICKETS_MAX);
+	gstage_pass(TICKET_NS / CLOCK_NS_PER_MS);
+	assert_int_equal(tickets(), 0);
+	assert_non_null(gstage_ticket("n2-1-1", GSTAGE_UID));
+	trace_compare(__func__);
+}
+
+/* The shim gets the attempt's secret for the record, and a key of its own for renewals. */
+static void test_what_the_shim_gets(void **state)
+{
+	struct job_order order = gstage_order("n2-1-1");
+	uint8_t wanted[SECRET_KEY];
+
+	(void)state;
+	order.keyed = order.renews = true;
+	order.lease_ms = 30000;
+	memset(order.secret, 3, sizeof(order.secret));
+	gstage_run_order(&order, 10);
+	assert_true(shims.secure);
+	assert_memory_equal(shims.secret, order.secret, SECRET_BYTES);
+	secret_derive(wanted, order.secret, SECRET_RENEWAL, "n2-1-1", "");
+	assert_memory_equal(shims.renews_with, wanted, SECRET_KEY);
+	/* A home that gives no secret: the job gets one for those who attach later. */
+	memset(shims.secret, 0, sizeof(shims.secret));
+	gstage_run("n2-1-2", 11);
+	assert_false(sodium_is_zero(shims.secret, sizeof(shims.secret)));
 }
 
 static void test_no_attach_message(void **state)
@@ -110,6 +298,7 @@ static void test_no_attach_message(void **state)
 		    {"\x80" /* {} */, "the attach message asks for nothing"}};
 	const struct ucred here = {.uid = GSTAGE_UID};
 	const struct credential there = {.uid = GSTAGE_UID};
+	const struct stream_secure secure = {0};
 	struct iocom_err err = {0};
 	char *text;
 
@@ -118,12 +307,14 @@ static void test_no_attach_message(void **state)
 		assert_int_equal(guest_attach(gstage.guest, -1, none[i].bytes, 1, &here, &err),
 				 -EBADMSG);
 		assert_string_equal(err.text, none[i].why);
-		assert_int_equal(guest_attach_check(gstage.guest, none[i].bytes, 1, &text, &err),
+		assert_int_equal(guest_attach_check(gstage.guest, &secure.hello, none[i].bytes, 1,
+						    &text, &err),
 				 -EBADMSG);
 		assert_null(text);
 		assert_string_equal(err.text, none[i].why);
-		assert_int_equal(guest_attach_of(gstage.guest, -1, none[i].bytes, 1, &there, &err),
-				 -EBADMSG);
+		assert_int_equal(
+			guest_attach_of(gstage.guest, -1, &secure, none[i].bytes, 1, &there, &err),
+			-EBADMSG);
 	}
 }
 
@@ -559,6 +750,12 @@ int main(void)
 		TEST(test_a_running_job),
 		TEST(test_shown_again),
 		TEST(test_an_ended_job),
+		TEST(test_ticket),
+		TEST(test_ticket_is_old),
+		TEST(test_no_ticket),
+		TEST(test_key_of_a_record),
+		TEST(test_too_many_tickets),
+		TEST(test_what_the_shim_gets),
 		TEST(test_no_attach_message),
 		TEST(test_too_many_readers),
 		TEST(test_few_users_leave_readers),

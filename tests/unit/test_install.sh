@@ -29,6 +29,30 @@ for program in sbin/iocomd bin/iocom libexec/iocom/iocom-shim; do
 	tap_is "$program" "$(test -x "$dir/root/usr/$program" && echo there)" there
 done
 tap_is "nothing outside of DESTDIR is named" "$(grep -c "$dir" "$dir/root/etc/systemd/system/iocomd.service")" 0
+user=$dir/root/etc/sysusers.d/iocom.conf
+profile=$dir/root/etc/apparmor.d/iocom-net
+tap_like "a user of its own for iocom-net" "$(cat "$user")" "^u iocom-net "
+tap_like "AppArmor's profile names the program" "$(cat "$profile")" "^profile iocom-net /usr/libexec/iocom/iocom-net "
+tap_is "the prefix is filled in" "$(grep -l @PREFIX@ "$user" "$profile" "$dir/root/etc/systemd/system/iocomd.service")" ""
+if command -v systemd-sysusers >/dev/null; then
+	mkdir -p "$dir/machine/etc"
+	systemd-sysusers --root="$dir/machine" "$user" >"$dir/said" 2>&1 || cat "$dir/said"
+	tap_like "systemd makes the user: no password, no shell" "$(cat "$dir/machine/etc/passwd")" \
+		"^iocom-net:[x!*]*:[1-9][0-9]*:[1-9][0-9]*:[^:]*:/:/usr/sbin/nologin"
+else
+	tap_skip "systemd makes the user" "needs systemd-sysusers"
+fi
+# The parser needs the abstractions that come with it, and no kernel.
+if command -v apparmor_parser >/dev/null && [ -e /etc/apparmor.d/abstractions/nameservice ]; then
+	said=$(apparmor_parser --skip-kernel-load --skip-cache "$profile" 2>&1)
+	tap_is "apparmor_parser reads the profile" "$?" 0
+	[ -z "$said" ] || echo "# ${said//$'\n'/$'\n# '}" # without the kernel's part it says so
+	sed 's/^  capability sys_chroot,/  capability sys_change_root,/' "$profile" >"$dir/wrong"
+	apparmor_parser --skip-kernel-load --skip-cache "$dir/wrong" >/dev/null 2>&1
+	tap_isnt "and not a wrong one" "$?" 0
+else
+	tap_skip "apparmor_parser reads the profile" "needs the package apparmor"
+fi
 
 # An upgrade: the file is as an older version installed it.
 echo "# an older version's" | tee "$service" >"$kept"

@@ -422,6 +422,33 @@ static int ask(struct home *home, const struct job_order *order, const uint8_t *
 	return renewed;
 }
 
+/* A shim signs with the key that its agent has derived; one of the version before, with the secret
+ * itself.  The answer is signed with the same.
+ */
+static void test_both_keys(void **state)
+{
+	struct home *home = *state;
+	struct job_order one = begin(home, "n1-1-1", "n2");
+	uint8_t key[SECRET_KEY], other[SECRET_KEY];
+
+	assert_true(one.keyed);
+	secret_derive(key, one.secret, SECRET_RENEWAL, "n1-1-1", "");
+	assert_int_equal(ask(home, &one, key, 1), 1);
+	assert_int_equal(ask(home, &one, one.secret, 2), 1);
+	assert_int_equal(ask(home, &one, key, 2), -EALREADY); /* the numbers are the job's */
+	assert_int_equal(ask(home, &one, key, 3), 1);
+	/* The keys of streams, and those of other jobs, renew nothing. */
+	secret_derive(other, one.secret, SECRET_STREAM, "n1-1-1", "");
+	assert_int_equal(ask(home, &one, other, 4), -EACCES);
+	secret_derive(other, one.secret, SECRET_RENEWAL, "n1-1-2", "");
+	assert_int_equal(ask(home, &one, other, 4), -EACCES);
+	/* Also when only the journal has the secret. */
+	restart(home);
+	assert_int_equal(ask(home, &one, key, 4), 1);
+	assert_int_equal(ask(home, &one, one.secret, 5), 1);
+	assert_int_equal(counters.leases_renewed, 5);
+}
+
 static void test_a_shim_renews(void **state)
 {
 	struct home *home = *state;
@@ -585,6 +612,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_leases_are_pruned, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_may_follow, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_both_keys, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_shim_renews, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_others_renew_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_each_number_once, setup, teardown),

@@ -12,10 +12,13 @@ trap 'rm -rf "$dir"' EXIT
 # Sizes of one text, message, number or answer: larger ones are refused as garbage, or cut.
 sizes="LIMITS_LISTED BULLETIN_BYTES_MAX BULLETIN_VALUES_MAX BULLETIN_VECTORS_MAX CLIENT_OUTPUT_MAX CLIENT_REQUEST_MAX
 ENTRY_MAX FILE_MAX SPAWN_FDS_MAX HOPS_MAX JOBS_LISTED_MAX REPORT_PAGE_MAX JOURNAL_OUTCOMES_MAX JOB_REPORTS_MAX LEASE_RESTARTS_MAX MESSAGE_MAX PEER_VALUES_MAX
-ARGUMENTS_MAX LINKS_MAX PLACE_MAX METRICS_HTTP_REQUEST_MAX METRICS_LABELS_MAX METRICS_LABEL_MAX NESTING_MAX SEAL_MESSAGE_MAX
-PEER_TEXT_MAX VALUE_MAX INTERVAL_MAX_MS RECONNECT_MAX_MS"
-# Shown elsewhere: never the narrower bound (each stream has a source).
-elsewhere="ADDRESS_LIMIT_MAX"
+ARGUMENTS_MAX LINKS_MAX PLACE_MAX METRICS_LABELS_MAX METRICS_LABEL_MAX NESTING_MAX SEAL_MESSAGE_MAX
+PEER_TEXT_MAX CONTROL_BODY_MAX GREETING_CLUSTER_MAX GREETING_HEAD_MAX GREETING_HELLO_MAX GREETING_WELCOME_MAX SENTENCE_MAX
+BULLETIN_HEAD_MAX VALUE_MAX INTERVAL_MAX_MS RECONNECT_MAX_MS
+CAPABILITIES_MAX GAP_MAX GATE_CONTROL_MAX GATE_FDS_MAX GATE_FIELDS_MAX GATE_PACKET_MAX GATE_SENTENCE_MAX NAMES_ADDRESSES_MAX
+NAMES_WHY_MAX NET_HTTP_PAGE_MAX NET_HTTP_REQUEST_MAX NET_STREAM_DISCARD_MAX TCP_URL_MAX ARENAS_MAX"
+# Shown elsewhere: never the narrower bound (each stream has a source), or who fills them waits.
+elsewhere="ADDRESS_LIMIT_MAX GATE_QUESTIONS_MAX GATE_STREAMS_MAX"
 bounds() { # FILE...
 	grep -hoE '^#define[ \t]+[A-Z_]+_MAX(_MS)?\b' "$@" | awk '{ print $2 }' | sort -u
 }
@@ -24,8 +27,8 @@ missing() { # the bounds in standard input that are neither in FILE nor sizes
 		grep -qw -- "$name" "$1" || grep -qw -- "$name" <<<"$sizes $elsewhere" || echo "$name"
 	done | paste -sd ' '
 }
-# The shim and the relay are separate programs: they hold only one job.
-mapfile -t sources < <(find "$here/agent" -name '*.[ch]' -not -path '*/shim/*' -not -path '*/relay/*')
+# The shim is a separate program: it holds only one job.
+mapfile -t sources < <(find "$here/agent" -name '*.[ch]' -not -path '*/shim/*')
 tap_calc "the agent has bounds" "$(bounds "${sources[@]}" | wc -l) > 20"
 tap_is "each is in the agent's list" "$(bounds "${sources[@]}" | missing "$here/agent/front/limits.c")" ""
 printf '#define GNOMES_MAX 7\n' >"$dir/new.h"

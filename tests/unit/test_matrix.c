@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "agent/cluster/matrix.h"
+#include "agent/base/matrix.h"
 
 #define S 1000000000ull
 
@@ -48,6 +48,31 @@ static void test_newest(void **state)
 	assert_int_equal(put(&m, "b", 2, 1, 105, 0, 12 * S), MATRIX_E_OLD);
 	assert_int_equal(put(&m, "b", 2, 1, 120, 0, 12 * S), 0);
 	assert_int_equal(put(&m, "b", 1, 7, 115, 0, 12 * S), MATRIX_E_OLD);
+	assert_int_equal(m.count, 1);
+	matrix_fini(&m);
+}
+
+/* Who told of all nodes lied of them; who tells of them next counts. */
+static void test_doubt(void **state)
+{
+	struct iocom_vector lie = make("b", 1, UINT64_MAX, UINT64_MAX);
+	struct matrix m;
+
+	(void)state;
+	matrix_init(&m, "me");
+	lie.period_ms = 3600000;
+	assert_int_equal(matrix_put(&m, &lie, 0, 10 * S), 0);
+	strcpy(lie.name, "nobody");
+	assert_int_equal(matrix_put(&m, &lie, 0, 10 * S), 0);
+	assert_int_equal(put(&m, "b", 1, 6, 101, 0, 11 * S), MATRIX_E_OLD);
+	matrix_doubt(&m);
+	assert_int_equal(put(&m, "b", 1, 6, 101, 0, 11 * S), 0);
+	assert_int_equal(put(&m, "b", 1, 5, 100, 0, 11 * S), MATRIX_E_OLD); /* as ever */
+	assert_int_equal(put(&m, "b", 1, 7, 102, 0, 38 * S), 0);
+	assert_int_equal(matrix_expire(&m, 40 * S), 0);
+	assert_int_equal(matrix_expire(&m, 40 * S + 1), 1);
+	assert_null(matrix_find(&m, "nobody"));
+	assert_true(matrix_find(&m, "b")->alive);
 	assert_int_equal(m.count, 1);
 	matrix_fini(&m);
 }
@@ -149,9 +174,8 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_newest),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_watched),
+		cmocka_unit_test(test_newest), cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_doubt),  cmocka_unit_test(test_watched),
 		cmocka_unit_test(test_many),
 	};
 

@@ -32,6 +32,7 @@ static const struct job_order order = {
 	.submit_ns = 5,
 	.lease_ms = 30000,
 	.renews = true,
+	.keyed = true,
 	.secret = "of this attempt",
 	.need = {.value = {[NEED_MEMORY_MB] = 12}, .source = {[NEED_MEMORY_MB] = NEED_OPTION}},
 	.home_io = 0.5,
@@ -65,6 +66,7 @@ static const struct peer_request questions[] = {
 	{.type = PEER_RENEW, .job = "there-0f-7", .renew = {30000}},
 	{.type = PEER_HELLO, .hello = {"10.0.0.2", 65533}},
 	{.type = PEER_PROGRESS, .job = "here-0f-4", .done = {running, 2}},
+	{.type = PEER_ATTACH, .job = "here-0f-1", .attach = {1000, 1}},
 };
 #define QUESTIONS (sizeof(questions) / sizeof(*questions))
 
@@ -113,8 +115,8 @@ static int look_at(enum peer_type type, const char *job, msgpack_sbuffer *body)
 
 static void test_names(void **state)
 {
-	static const char *const names[PEER_TYPES] = {"admit", "started", "done",    "kill",
-						      "renew", "hello",	  "progress"};
+	static const char *const names[PEER_TYPES] = {"admit", "started",  "done", "kill",  "renew",
+						      "hello", "progress", "key",  "attach"};
 	enum peer_type type;
 
 	(void)state;
@@ -227,7 +229,7 @@ static bool is_key(const msgpack_object *key, const char *name)
 /* An older agent leaves these out. */
 static bool may_lack(const msgpack_object *key)
 {
-	return is_key(key, "lease_ms") || is_key(key, "lease_secret") || is_key(key, "behaviour") ||
+	return is_key(key, "lease_ms") || is_key(key, "renews") || is_key(key, "behaviour") ||
 	       is_key(key, "more") || is_key(key, "fault_requests") || is_key(key, "fault_kb");
 }
 
@@ -366,6 +368,14 @@ static void test_numbers(void **state)
 	q = questions[5];
 	q.hello.address[0] = 0;
 	assert_int_equal(look_again(&q), -EBADMSG);
+	q = questions[7];
+	q.attach.hops = 0;
+	assert_int_equal(look_again(&q), 0);
+	q.attach.hops = 2;
+	assert_int_equal(look_again(&q), -EBADMSG);
+	q.attach.hops = 1;
+	q.attach.uid = (uid_t)-1;
+	assert_int_equal(look_again(&q), -EBADMSG);
 }
 
 /*
@@ -398,18 +408,56 @@ static void test_answers(void **state)
 
 	(void)state;
 	for (int type = PEER_STARTED; type < PEER_TYPES; type++) {
-		packed = (struct peer_answer){.ok = true, .error = -EPERM, .taken = 4};
+		packed = (struct peer_answer){
+			.ok = true, .error = -EPERM, .taken = 4, .key = {.epoch = 5, .next = 6}};
+		if (type == PEER_ATTACH)
+			continue; /* test_ticket */
 		assert_int_equal(pack_and_take(&answer, (enum peer_type)type, &packed), 0);
 		assert_true(answer.ok);
 		assert_string_equal(answer.text, "");
 		/* `error` is set only in this node's own answers */
 		assert_int_equal(answer.error, 0);
 		assert_int_equal(answer.taken, type == PEER_DONE ? 4 : 1);
+		assert_int_equal(answer.key.epoch, type == PEER_KEY ? 5 : 0);
+		assert_int_equal(answer.key.next, type == PEER_KEY ? 6 : 0);
 		peer_answer_refuse(&packed, "no job %s", "here-0f-1");
 		assert_int_equal(pack_and_take(&answer, (enum peer_type)type, &packed), 0);
 		assert_false(answer.ok);
 		assert_string_equal(answer.text, "no job here-0f-1");
 	}
+}
+
+static void test_ticket(void **state)
+{
+	const struct peer_answer good = {.ok = true,
+					 .attach = {.job = "here-0f-2",
+						    .later = 1,
+						    .node = "n3",
+						    .address = "10.0.0.3",
+						    .port = 7702,
+						    .ticket = "0123456789abcdef0123456789abcdef",
+						    .key = {1, 2, 3}}};
+	struct peer_answer packed = good, answer;
+
+	(void)state;
+	assert_int_equal(pack_and_take(&answer, PEER_ATTACH, &packed), 0);
+	assert_true(answer.ok);
+	assert_memory_equal(&answer.attach, &good.attach, sizeof(answer.attach));
+	packed.attach.port = 0;
+	assert_int_equal(pack_and_take(&answer, PEER_ATTACH, &packed), -EBADMSG);
+	packed = good;
+	packed.attach.ticket[5] = 0;
+	assert_int_equal(pack_and_take(&answer, PEER_ATTACH, &packed), -EBADMSG);
+	packed = good;
+	packed.attach.node[0] = 0;
+	assert_int_equal(pack_and_take(&answer, PEER_ATTACH, &packed), -EBADMSG);
+	packed = good;
+	strcpy(packed.attach.job, "../x");
+	assert_int_equal(pack_and_take(&answer, PEER_ATTACH, &packed), -EBADMSG);
+	packed = good;
+	packed.ok = false; /* a refusal has no ticket */
+	assert_int_equal(pack_and_take(&answer, PEER_ATTACH, &packed), 0);
+	assert_int_equal(answer.attach.port, 0);
 }
 
 static void test_grant(void **state)
@@ -528,6 +576,7 @@ int main(void)
 		cmocka_unit_test(test_too_many_reports),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_ticket),
 		cmocka_unit_test(test_grant),
 		cmocka_unit_test(test_incomplete_grants),
 		cmocka_unit_test(test_long_lease),

@@ -62,7 +62,7 @@ static int setup(void **state)
 	    journal_open(&journal, ":memory:", NULL) || logged_begin(&log_))
 		return -1;
 	peers = (struct peers){0};
-	return peers_start(&peers, &base, journal, NULL, NULL);
+	return peers_start(&peers, &base, journal, NULL, NULL, NULL);
 }
 
 static int teardown(void **state)
@@ -467,7 +467,7 @@ static void test_shown_twice(void **state)
 	assert_int_equal(shows(&peers, "there", 1, &killing, NULL), 0);
 	assert_int_equal(shows(&peers, "there", 1, &killing, &out), -EALREADY);
 	peers_free(&peers);
-	assert_int_equal(peers_start(&peers, &base, journal, NULL, NULL), 0);
+	assert_int_equal(peers_start(&peers, &base, journal, NULL, NULL, NULL), 0);
 	serve(PEER_KILL);
 	assert_int_equal(shows(&peers, "there", 1, &killing, &out), -EALREADY);
 	assert_int_equal(out.size, 0);

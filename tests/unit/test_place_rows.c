@@ -201,6 +201,63 @@ static size_t last_row(struct placement *row)
 	return length;
 }
 
+/* The key of the client's streams, from the secret of GUESTS' last order, in hex. */
+static void order_key(char text[2 * SECRET_KEY + 1])
+{
+	uint8_t key[SECRET_KEY];
+
+	assert_true(guests.order.keyed);
+	secret_derive(key, guests.order.secret, SECRET_STREAM, guests.order.job, "");
+	secret_text(text, key);
+}
+
+/* Each attempt at another node has a secret of its own, of which only its client gets the key. */
+static void test_keys(void **state)
+{
+	struct placement_ask ask = usual();
+	uint8_t first[SECRET_BYTES];
+	char key[2 * SECRET_KEY + 1];
+	struct placement row;
+	json_t *public;
+
+	(void)state;
+	up(5, 9);
+	submit(&ask);
+	order_key(key);
+	assert_string_equal(client.answer.key, key);
+	public = placement_public(&client.answer);
+	assert_null(json_object_get(public, "key"));
+	json_decref(public);
+	placement_init(&row);
+	last_row(&row);
+	assert_string_equal(row.key, "");
+	placement_fini(&row);
+	memcpy(first, guests.order.secret, sizeof(first));
+	submit(&ask);
+	assert_memory_not_equal(first, guests.order.secret, sizeof(first));
+	/* A node that refused does not know the secret of the next. */
+	guests.refuses[0] = client.answer.node[1] == '2' ? "n2" : "n3";
+	memcpy(first, guests.order.secret, sizeof(first));
+	ask.restarts = -1;
+	submit(&ask);
+	order_key(key);
+	assert_string_equal(client.answer.key, key);
+	/* At home the client comes through the local socket. */
+	strcpy(ask.node, "n1");
+	submit(&ask);
+	assert_false(guests.order.keyed);
+	assert_string_equal(client.answer.key, "");
+	/* A restartable job's secret is in the journal, for its renewals. */
+	strcpy(ask.node, "n4");
+	ask.restarts = 1;
+	submit(&ask);
+	order_key(key);
+	assert_string_equal(client.answer.key, key);
+	assert_int_equal(journal_lease_secret(journal, guests.order.job, first, NULL), 0);
+	assert_memory_equal(first, guests.order.secret, sizeof(first));
+	down();
+}
+
 static void test_placed(void **state)
 {
 	struct placement_ask ask = usual();
@@ -604,6 +661,7 @@ static void test_row_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_placed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_expected_where_it_runs, setup, teardown),

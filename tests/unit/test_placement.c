@@ -289,7 +289,6 @@ static void test_answer(void **state)
 	fixture_place(&p);
 	p.forced = true;
 	p.ask.picked = true;
-	p.tls = true;
 	p.directory = "/";
 	p.attempt = 2;
 	p.restarts = 3;
@@ -310,7 +309,7 @@ static void test_answer(void **state)
 	assert_int_equal(back.attempt, 2);
 	assert_int_equal(back.restarts, 3);
 	assert_int_equal(back.lease_ms, 30000);
-	assert_true(back.placed && back.forced && back.tls && back.ask.picked && !back.failed);
+	assert_true(back.placed && back.forced && back.ask.picked && !back.failed);
 	assert_int_equal(back.nnodes, 5);
 	assert_int_equal(placement_known(&back), 5);
 	assert_memory_equal(&back.nodes[3].vector, &p.nodes[3].vector, sizeof(struct iocom_vector));
@@ -400,7 +399,7 @@ static const char older[] =
 	"0.0,"
 	"\"messages_per_s\":26.5,\"network_mb_per_s\":125.0,\"bits\":0,\"accepts_jobs\":true,"
 	"\"self\":true,\"age_ms\":0.0}],\"seed\":4886036987636521,\"job\":\"solo-2301eb2b-2\","
-	"\"node\":\"solo\",\"address\":\"\",\"port\":0,\"tls\":false,\"attempt\":1,\"restarts\":3,"
+	"\"node\":\"solo\",\"address\":\"\",\"port\":0,\"attempt\":1,\"restarts\":3,"
 	"\"first\":\"solo-2301eb2b-2\",\"lease_ms\":0}";
 
 static void test_older_answer(void **state)

@@ -366,7 +366,8 @@ static int run_faked(const char *library, const char *shift)
 		setenv("FAKETIME", shift, 1);
 		setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1);
 		setenv("TEST_WORKER_FAKED", "1", 1);
-		freopen("/dev/null", "w", stdout);
+		if (!freopen("/dev/null", "w", stdout))
+			_exit(126);
 		execl(self, self, (char *)NULL);
 		_exit(127);
 	}

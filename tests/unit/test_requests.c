@@ -113,9 +113,9 @@ static void test_garbage(void **state)
 /* The agent knows each request of the command line, one after the other on one connection. */
 static void test_all_are_known(void **state)
 {
-	static const char *const ops[] = {"place",  "status", "nodes",	 "jobs", "explain",
-					  "top",    "kill",   "profile", "wait", "attach",
-					  "tunnel", "report", "record"};
+	static const char *const ops[] = {"place",   "status", "nodes",	 "jobs",
+					  "explain", "top",    "kill",	 "profile",
+					  "wait",    "attach", "report", "record"};
 	char text[4096];
 	uint8_t type;
 

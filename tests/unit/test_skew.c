@@ -106,7 +106,7 @@ static int message(const struct munged *from, const struct munged *to, struct io
 	assert_int_equal(seals_new(&sender, from->socket, err), 0);
 	assert_int_equal(seals_new(&receiver, to->socket, err), 0);
 	assert_int_equal(seals_message(&sender, "load", 4, &credential, err), 0);
-	rc = seals_open(&receiver, credential, strlen(credential), false, &data, &length, err);
+	rc = seals_open(&receiver, credential, strlen(credential), &data, &length, err);
 	if (!rc) {
 		assert_memory_equal(data, "load", 4);
 	} else if (rc == SEAL_E_SKEW) { /* the node whose clock is wrong */
@@ -253,7 +253,7 @@ static void test_munged_hangs(void **state)
 	assert_non_null(strstr(err.text, "it hangs or is stopped"));
 	assert_true(seal_down(seals.seal));
 	assert_null(credential);
-	assert_int_equal(seals_open(&seals, before, strlen(before), false, &data, &length, &err),
+	assert_int_equal(seals_open(&seals, before, strlen(before), &data, &length, &err),
 			 -EHOSTDOWN);
 	assert_null(data);
 	assert_int_equal(seals_credential(&seals, &who, before, &err), -EHOSTDOWN);

@@ -241,8 +241,6 @@ static const char *settings_why(const struct settings *set)
 static void test_settings(void **state)
 {
 	struct settings set = {.pam = SETTINGS_PAM_AUTO};
-	char *const tls[] = {set.tls_certificate, set.tls_key, set.tls_ca};
-	const char *const names[] = {"tls_certificate: ", "tls_key: ", "tls_ca: "};
 	char service[128];
 	struct iocom_err err = {0};
 
@@ -251,13 +249,6 @@ static void test_settings(void **state)
 	snprintf(set.pam_dir, sizeof(set.pam_dir), "%s", sub);
 	assert_string_equal(settings_why(&set), "");
 	assert_int_equal(chown(file, OTHER, 0), 0);
-	for (int i = 0; i < 3; i++) {
-		strcpy(tls[i], file);
-		begins(settings_why(&set), names[i]);
-		strcpy(tls[i], "/no/such/file"); /* that is said when it is read */
-		assert_string_equal(settings_why(&set), "");
-		tls[i][0] = 0;
-	}
 	assert_int_equal(settings_trust_file(file, &err), -EPERM);
 	begins(err.text, "configuration file (--config): ");
 	assert_int_equal(settings_trust_file("/no/such/file", &err), 0);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -38,7 +39,7 @@ static void test_idle_peer(void **state)
 
 	(void)state;
 	stage_pair(fd);
-	assert_int_equal(wire_init(&wire, fd[0]), 0);
+	assert_int_equal(wire_init(&wire, fd[0], NULL), 0);
 	assert_in_range(patience(wire.fd), 1, WIRE_SILENCE_S);
 	/* A peer that does not read must not count as gone for that. */
 	assert_int_equal(option(wire.fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
@@ -60,7 +61,7 @@ static void test_peer_that_does_not_read(void **state)
 
 	(void)state;
 	stage_pair(fd);
-	assert_int_equal(wire_init(&wire, fd[0]), 0);
+	assert_int_equal(wire_init(&wire, fd[0], NULL), 0);
 	for (int i = 0; i < 1000 && wire_idle(&wire); i++)
 		assert_int_equal(wire_data(&wire, 1, 0, full, sizeof(full)), 0);
 	assert_false(wire_idle(&wire));
@@ -84,12 +85,38 @@ static void test_local_peer(void **state)
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
-	assert_int_equal(wire_init(&wire, fd[0]), 0);
+	assert_int_equal(wire_init(&wire, fd[0], NULL), 0);
 	assert_false(wire_silent(&wire));
 	assert_int_equal(wire_look_ms(&wire), WIRE_LOOK_MS);
 	wire_deinit(&wire);
 	assert_false(wire_silent(&wire));
 	close(fd[1]);
+}
+
+/* Another process may share the socket and clear its flags, or let it linger: nothing waits. */
+static void test_shared_socket(void **state)
+{
+	const struct linger hour = {.l_onoff = 1, .l_linger = 3600};
+	static char full[FRAME_DATA_MAX];
+	struct wire wire;
+	int fd[2], theirs;
+
+	(void)state;
+	alarm(60);
+	stage_pair(fd);
+	theirs = fcntl(fd[0], F_DUPFD_CLOEXEC, 3);
+	assert_int_equal(wire_init(&wire, fd[0], NULL), 0);
+	assert_int_equal(fcntl(theirs, F_SETFL, 0), 0);
+	assert_int_equal(setsockopt(theirs, SOL_SOCKET, SO_LINGER, &hour, sizeof(hour)), 0);
+	close(theirs);
+	assert_int_equal(wire_fill(&wire), 0);
+	for (int i = 0; i < 1000 && wire_idle(&wire); i++)
+		assert_int_equal(wire_data(&wire, 1, 0, full, sizeof(full)), 0);
+	assert_false(wire_idle(&wire));
+	assert_int_equal(wire_flush(&wire), 0);
+	wire_deinit(&wire);
+	close(fd[1]);
+	alarm(0);
 }
 
 int main(void)
@@ -98,6 +125,7 @@ int main(void)
 		cmocka_unit_test(test_idle_peer),
 		cmocka_unit_test(test_peer_that_does_not_read),
 		cmocka_unit_test(test_local_peer),
+		cmocka_unit_test(test_shared_socket),
 	};
 
 	return cmocka_run_group_tests_name("wire", tests, NULL, NULL);

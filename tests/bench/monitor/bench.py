@@ -29,6 +29,9 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "lib"))
+from rollup import rollup_kib  # noqa: E402
+
 PARTS = ["loss", "peers", "events", "agent", "sweep", "first"]
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -130,9 +133,7 @@ class Agent:
         return (int(fields[11]) + int(fields[12])) / TICKS
 
     def memory_mib(self):
-        with open(f"/proc/{self.process.pid}/smaps_rollup") as rollup:
-            sizes = {line.split(":")[0]: int(line.split()[1])
-                     for line in rollup if line.split(":")[0] in ("Rss", "Pss")}
+        sizes = rollup_kib(self.process.pid)
         return sizes["Rss"] / 1024, sizes["Pss"] / 1024
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """What a command on another node costs: iocom against its peers, interleaved in one run.
 
-usage: bench.py BUILD [--what PART,...] [--rounds N]
+usage: bench.py BUILD [--what PART,...] [--rounds N] [--before DIR]
 
 parts:
   latency  `iocom run --node b -- true`, warm; ssh, ssh over an open master, srun,
@@ -11,6 +11,9 @@ parts:
   rate     launches a second of 1 and of 16 submitters, by `iocom run` and `iocom batch`
   stdio    bytes a second each way, and one byte there and back, against ssh
   memory   1,000 jobs at the same time: a shim, the agent
+  channel  the secure channel alone: handshakes, messages, records (tests/bench/bench_channel.c)
+  before   `iocom run -- true` and stdio of this build and of an earlier one, whose programs are
+           in --before DIR, in turn: each has two agents of its own at the same two nodes
 
 Two nodes on this machine (ground.py).  Needs root and munge; peers (`make deps WITH=peers`)
 are compared with where they are installed.  Numbers of a busy machine
@@ -25,16 +28,19 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "lib")]
 from ground import ADDRESS, GROUP, Ground, Skip, quietly, until  # noqa: E402
+from rollup import rollup_kib  # noqa: E402
 
-PARTS = ["latency", "cold", "rate", "stdio", "memory"]
+PARTS = ["latency", "cold", "rate", "stdio", "memory", "channel", "before"]
 RUN = ["iocom", "run", "--node", "b", "--"]
 ECHO_PORT = 7790
 
 # The targets.
 GOAL_RUN_MS, GOAL_SSH, GOAL_SRUN, GOAL_ADDED_MS = 10, 25, 3, 1
-GOAL_RATE, GOAL_STDIO, GOAL_SHIM_MIB = 1000, 1, 2
+GOAL_RATE, GOAL_STDIO, GOAL_SHIM_MIB = 1000, 1.3, 2
+GOAL_HANDSHAKE_MS, GOAL_MESSAGE_US, GOAL_FASTER_MS = 0.3, 20, 1
 
 
 def median(values):
@@ -202,13 +208,8 @@ def part_stdio(ground, peers, table, rounds):
 
 def memory(pid):
     """Private MiB, PSS MiB, descriptors."""
-    sizes = {"Private_Clean": 0, "Private_Dirty": 0, "Pss": 0}
-    with open(f"/proc/{pid}/smaps_rollup") as rollup:
-        for line in rollup:
-            key = line.split(":")[0]
-            if key in sizes:
-                sizes[key] = int(line.split()[1]) / 1024
-    return (sizes["Private_Clean"] + sizes["Private_Dirty"], sizes["Pss"],
+    sizes = rollup_kib(pid)
+    return ((sizes["Private_Clean"] + sizes["Private_Dirty"]) / 1024, sizes["Pss"] / 1024,
             len(os.listdir(f"/proc/{pid}/fd")))
 
 
@@ -254,13 +255,60 @@ def part_memory(ground, _, table, __):
     table.add("the agent then: private, descriptors", f"{after[0]:.1f} MiB, {after[2]}")
 
 
+def part_channel(ground, _, table, __):
+    goals = {"handshake_stream_cpu": GOAL_HANDSHAKE_MS, "handshake_session_cpu": GOAL_HANDSHAKE_MS,
+             "message_cpu": GOAL_MESSAGE_US}
+    words = {"handshake_stream_cpu": "a stream's handshake, both sides, processor",
+             "handshake_session_cpu": "two agents' greeting, both sides, processor",
+             "session_wall": "two agents' greeting with munged",
+             "message_cpu": "a message of 1 KiB sealed and opened",
+             "munge_wall": "the same as a MUNGE credential",
+             "record_mb_per_s": "records sealed and opened, one processor"}
+    bench = os.path.join(ground.build, "tests/bench/bench_channel")
+    for line in ground.on("a", bench, ground.munge("a")).splitlines():
+        name, unit, middle, last = line.split()
+        goal = goals.get(name)
+        table.add(words[name], f"{float(middle):.3g} {unit}, p99 {float(last):.3g}",
+                  f"<= {goal:g} {unit}" if goal else "", float(middle) <= goal if goal else None)
+
+
+def part_before(ground, _, table, rounds):
+    if not ground.before:
+        raise Skip("which build was before?  --before DIR (make bench-remote BEFORE=DIR)")
+    ground.agents_before = ground.agents(before=True)
+    now, old = ([f"{build}/iocom", "run", "--run-dir", ground.path("a", run_dir), "--node", "b", "--"]
+                for build, run_dir in ((ground.build, "run"), (ground.before, "run-before")))
+    in_turn(ground, 5, [old + ["true"], now + ["true"]])
+    times = [[], []]
+    for pair in range(4):  # each build is first as often as second
+        order = (old, now) if pair % 2 else (now, old)
+        got = in_turn(ground, rounds, [way + ["true"] for way in order])
+        times[0] += got[pair % 2]
+        times[1] += got[1 - pair % 2]
+    saved = [b - a for a, b in zip(*times)]
+    table.spread("iocom run -- true, this build", times[0])
+    table.spread("iocom run -- true, the build before", times[1])
+    table.spread("  faster by, of pairs", saved, "ms", f">= {GOAL_FASTER_MS} ms",
+                 median(saved) >= GOAL_FASTER_MS)
+    mib = 256
+    for what, command in (("there to here", ["head", "-c", f"{mib}M", "/dev/zero"]),):
+        got = in_turn(ground, 5, [now + command, old + command])
+        speeds = [mib * 1.048576 / (median(t) / 1e3) for t in got]
+        table.add(f"{what}: this build, before", f"{speeds[0]:.0f}, {speeds[1]:.0f} MB/s")
+    for process in ground.agents_before.values():
+        ground.end(process)
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1][7:])
     parser.add_argument("build")
     parser.add_argument("--what", default=",".join(PARTS))
     parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--before", default="")
     options = parser.parse_args()
     what = options.what.split(",")
+    if "before" in what and not options.before and options.what == ",".join(PARTS):
+        what.remove("before")
     unknown = [part for part in what if part not in PARTS]
     if unknown or options.rounds < 1:
         parser.error(f"no part {unknown}: there are {', '.join(PARTS)}" if unknown
@@ -268,7 +316,7 @@ def main():
     print(f"load {os.getloadavg()[0]:.2f}, {os.cpu_count()} processors, Linux {os.uname().release}")
     table, failed = Table(), 0
     try:
-        ground = Ground(options.build)
+        ground = Ground(options.build, options.before)
         ground.agents_up = ground.agents()
         peers = Peers(ground, table)
     except Skip as why:

@@ -60,13 +60,14 @@ def groups():
 
 
 class Ground:
-    def __init__(self, build):
+    def __init__(self, build, before=""):
         if os.geteuid() != 0:
             raise Skip("needs root: namespaces, eBPF programs")
         for tool in ("ip", "nsenter", "unshare", "munged"):
             if not shutil.which(tool):
                 raise Skip(f"{tool} is not installed")
         self.build = os.path.abspath(build)
+        self.before = before and os.path.abspath(before)  # an earlier build's programs
         self.lock = open("/run/lock/iocom-bench.lock", "w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.processes, self.holders, self.undo = [], {}, []
@@ -98,6 +99,7 @@ class Ground:
             raise Skip("no cgroup2 is mounted")
         for node in ADDRESS:
             os.makedirs(f"{unified[0]}/{GROUP}/{node}")
+            os.makedirs(f"{unified[0]}/{GROUP}/{node}-before")
 
     def make_nodes(self):
         for node in ADDRESS:
@@ -183,26 +185,30 @@ class Ground:
 
     # --- iocom -----------------------------------------------------------------
 
-    def agent(self, node):
+    def agent(self, node, before=False):
         other = ADDRESS["b" if node == "a" else "a"]
-        process = self.daemon(node, "iocomd", [
-            f"{self.build}/iocomd", "--name", node, "--listen", ADDRESS[node], "--port", str(PORT),
-            "--peers", other, "--run-dir", self.path(node, "run"), "--state-dir",
-            self.path(node, "state"), "--munge-socket", self.munge(node), "--scope",
-            f"cgroup={GROUP}/{node}", "--allow-root", "yes", "--shim", f"{self.build}/iocom-shim"])
-        until(20, lambda: os.path.exists(self.path(node, "run", "iocom.sock")), "iocomd",
-              self.path(node, "iocomd.out"))
+        build, mark, port = (self.before, "-before", PORT + 50) if before else (self.build, "", PORT)
+        process = self.daemon(node, "iocomd" + mark, [
+            f"{build}/iocomd", "--name", node, "--listen", ADDRESS[node], "--port", str(port),
+            "--peers", f"{other}:{port}", "--run-dir", self.path(node, "run" + mark), "--state-dir",
+            self.path(node, "state" + mark), "--munge-socket", self.munge(node), "--scope",
+            f"cgroup={GROUP}/{node}{mark}", "--allow-root", "yes", "--shim", f"{build}/iocom-shim"])
+        until(20, lambda: os.path.exists(self.path(node, "run" + mark, "iocom.sock")), "iocomd",
+              self.path(node, f"iocomd{mark}.out"))
         return process
 
-    def sees(self, node):
-        nodes = quietly(lambda: json.loads(self.on(node, "iocom", "nodes", "--json"))["nodes"])
+    def sees(self, node, before=False):
+        run_dir = self.path(node, "run-before" if before else "run")
+        nodes = quietly(lambda: json.loads(self.on(
+            node, f"{self.before if before else self.build}/iocom", "nodes", "--run-dir", run_dir,
+            "--json"))["nodes"])
         return sum(1 for n in nodes or [] if n["alive"])
 
-    def agents(self):
+    def agents(self, before=False):
         """Both; until each knows the other."""
-        both = {node: self.agent(node) for node in ADDRESS}
-        until(20, lambda: all(self.sees(n) == len(ADDRESS) for n in ADDRESS), "the cluster",
-              self.path("a", "iocomd.out"))
+        both = {node: self.agent(node, before) for node in ADDRESS}
+        until(20, lambda: all(self.sees(n, before) == len(ADDRESS) for n in ADDRESS),
+              "the cluster", self.path("a", "iocomd.out"))
         return both
 
     # --- peers -----------------------------------------------------------------

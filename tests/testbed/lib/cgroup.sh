@@ -5,6 +5,7 @@
 
 CG_V2=""     # mount point of cgroup2
 CG_ROOTS=()  # all hierarchies in use, cgroup2 first
+CG_ALL=()    # every hierarchy: an agent that a test starts makes its groups in all of them
 CG_MEMORY="" # where memory limits go: a v1 mount point, or CG_V2
 CG_CPU=""
 
@@ -18,6 +19,7 @@ cgroup_find() {
 		case $super in
 		cgroup2\ *) [ -n "$CG_V2" ] || CG_V2=$point ;;
 		cgroup\ *)
+			CG_ALL+=("$point")
 			for controller in memory cpu cpuacct pids; do
 				[[ ,${super##* }, == *,$controller,* ]] || continue
 				[ "$controller" != memory ] || CG_MEMORY=$point
@@ -29,6 +31,7 @@ cgroup_find() {
 	done <<<"$(cat /proc/self/mountinfo)" # in one read: a mount may change lines in between
 	[ -n "$CG_V2" ] || die "no cgroup2 hierarchy is mounted: mount -t cgroup2 none /sys/fs/cgroup/unified"
 	CG_ROOTS=("$CG_V2" ${CG_ROOTS[@]+"${CG_ROOTS[@]}"})
+	CG_ALL=("$CG_V2" ${CG_ALL[@]+"${CG_ALL[@]}"})
 	: "${CG_MEMORY:=$CG_V2}" "${CG_CPU:=$CG_V2}"
 }
 
@@ -139,7 +142,7 @@ cgroup_nodes() {
 # Prints our top groups that exist, one a line.
 cgroup_tops() {
 	local root
-	for root in "${CG_ROOTS[@]}"; do
+	for root in "${CG_ALL[@]}"; do
 		[ ! -d "$root/$MARK" ] || echo "$root/$MARK"
 	done
 }
@@ -147,7 +150,7 @@ cgroup_tops() {
 # Prints the processes in the group PATH and below, in any hierarchy.
 cgroup_pids() { # PATH
 	local root
-	for root in "${CG_ROOTS[@]}"; do
+	for root in "${CG_ALL[@]}"; do
 		[ ! -d "$root/$1" ] || find "$root/$1" -name cgroup.procs -exec cat {} + 2>/dev/null
 	done | sort -un
 }
@@ -174,7 +177,7 @@ cgroup_kill() { # PATH
 
 cgroup_remove() {
 	local root
-	for root in "${CG_ROOTS[@]}"; do
+	for root in "${CG_ALL[@]}"; do
 		[ ! -d "$root/$MARK" ] || find "$root/$MARK" -depth -type d -exec rmdir {} + 2>/dev/null
 	done
 	[ -z "$(cgroup_tops)" ]
