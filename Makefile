@@ -4,6 +4,9 @@
 VERSION := 0.1.0
 PREFIX  ?= /usr/local
 DESTDIR ?=
+# Where systemd-sysusers and AppArmor look; packages may want $(PREFIX)/lib/sysusers.d.
+SYSUSERSDIR ?= /etc/sysusers.d
+APPARMORDIR ?= /etc/apparmor.d
 BUILD   ?= build
 V       ?= 0
 Q       := $(if $(filter 1,$(V)),,@)
@@ -21,17 +24,26 @@ INCLUDES := -I. -Iinclude -I$(BUILD)
 CFLAGS  ?= -O2 -g
 CFLAGS  += -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE -DIOCOM_VERSION='"$(VERSION)"' \
            -DIOCOM_PREFIX='"$(PREFIX)"' $(INCLUDES) -ffp-contract=off -fstack-protector-strong -fPIE
-LDFLAGS += -pie -Wl,-z,relro,-z,now
+LDFLAGS += -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code
+# What hardens the programs and not every compiler or C library has: a compile tells.  Without
+# optimisation (-O0) nothing can be fortified, and with a sanitizer nothing is: it has its own
+# checks of the same functions.  `make check-hardening` checks what came of it.
+takes    = $(shell echo '$(2)' | $(CC) $(CFLAGS) $(1) -include features.h -x c - -S -o /dev/null \
+           2>/dev/null && echo '$(1)')
+fortify  = $(call takes,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(1),int is[__USE_FORTIFY_LEVEL == $(1) ? 1 : -1];)
+CFLAGS  := $(CFLAGS) $(call takes,-fstack-clash-protection) \
+           $(or $(call takes,-fcf-protection=full),$(call takes,-mbranch-protection=standard))
 ifneq ($(SANITIZE),)
 CFLAGS  += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SANITIZE)
+else
+CFLAGS  += $(or $(call fortify,3),$(call fortify,2))
 endif
-
 
 # A room is a folder with all below it; one that is named here is an archive of its own and
 # no part of the room around it.  check-layers proves what each may include.
 ROOMS        := balancer/rules balancer/view balancer/settings balancer user \
-                agent/shim agent/relay agent sim
+                agent/shim agent/net agent sim
 sources       = $(sort $(shell find $(1) -name '*.c' ! -path $(1)/main.c))
 room          = $(filter-out $(foreach r,$(filter $(1)/%,$(ROOMS)),$(r)/%),$(call sources,$(1)))
 objects       = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -43,28 +55,30 @@ ROOM_libuser     := user
 ROOM_libcli      := balancer
 ROOM_libagent    := agent
 ROOM_libshim     := agent/shim
+ROOM_libnet      := agent/net
 ROOM_libsim      := sim
 ROOM_libtest     := tests/lib
 archives = $(patsubst %,$(BUILD)/lib%.a,$(1))
-ARCHIVES := $(call archives,agent shim cli settings view rules user)
+ARCHIVES := $(call archives,net agent shim cli settings view rules user)
 
 # What starts for each job links its libraries into itself where their archives are there:
 # a shared one costs 60 us at every start.  STATIC= (empty): shared ones only.
 ARCHIVED := -l:libmsgpackc.a -l:libbpf.a -l:libelf.a -l:libz.a -l:libjansson.a -l:libmunge.a \
-            -l:libmbedcrypto.a -l:libinih.a -l:libcsv.a -l:libncursesw.a -l:libtinfo.a
+            -l:libsodium.a -l:libinih.a -l:libcsv.a -l:libncursesw.a -l:libtinfo.a
 STATIC   ?= $(shell echo 'int main(void) { return 0; }' | $(CC) -x c - -o /dev/null \
             -Wl,-u,bpf_object__open,-u,elf_begin,-u,inflate,-u,initscr $(ARCHIVED) 2>/dev/null && \
             echo yes)
 
-LIBS_user  := -lmsgpackc -lbpf -lelf -lz -ljansson -lmunge -lmbedcrypto -linih -lm
+LIBS_user  := -lmsgpackc -lbpf -lelf -lz -ljansson -lmunge -lsodium -linih -lm
 LIBS_cli   := $(if $(STATIC),$(ARCHIVED) -lm,$(LIBS_user) -lcsv -lncursesw -ltinfo) \
               -Wl,--as-needed -lsqlite3
-LIBS_agent := $(LIBS_user) -lsqlite3 -lnng -lmbedx509 -lmicrohttpd -lpthread
-LIBS_shim  := $(if $(STATIC),-l:libmsgpackc.a -l:libmbedcrypto.a,-lmsgpackc -lmbedcrypto) -ldl
-LIBS_relay := -lmbedtls -lmbedx509 -lmbedcrypto
-LIBS_sim   := -lgsl -lgslcblas -lz -lcsv -lmbedcrypto -ljansson -lpthread -lm
+LIBS_agent := $(LIBS_user) -lsqlite3 -lpthread
+# A library that is not needed is no part of what strangers speak to.
+LIBS_net   := -Wl,--as-needed -lnng -lmicrohttpd -lseccomp $(LIBS_user) -lpthread
+LIBS_shim  := $(if $(STATIC),-l:libmsgpackc.a -l:libsodium.a,-lmsgpackc -lsodium) -ldl
+LIBS_sim   := -lgsl -lgslcblas -lz -lcsv -lsodium -ljansson -lpthread -lm
 
-PROGRAMS := $(addprefix $(BUILD)/,iocomd iocom iocom-shim iocom-relay iocom-sim)
+PROGRAMS := $(addprefix $(BUILD)/,iocomd iocom-net iocom iocom-shim iocom-sim)
 MANPAGES := $(patsubst %.scd,$(BUILD)/man/%,$(notdir $(wildcard agent/*.scd \
             balancer/*.scd sim/*.scd)))
 
@@ -114,11 +128,11 @@ $(BUILD)/iocom: $(BUILD)/obj/balancer/main.o $(call archives,cli settings view r
 $(BUILD)/iocomd: $(BUILD)/obj/agent/main.o $(call archives,agent settings view rules user)
 	$(call link,$^ $(LIBS_agent))
 
+$(BUILD)/iocom-net: $(BUILD)/obj/agent/net/main.o $(call archives,net agent settings view rules user)
+	$(call link,$^ $(LIBS_net))
+
 $(BUILD)/iocom-shim: $(BUILD)/obj/agent/shim/main.o $(call archives,shim user)
 	$(call link,$^ $(LIBS_shim))
-
-$(BUILD)/iocom-relay: $(call objects,$(wildcard agent/relay/*.c)) $(call archives,user)
-	$(call link,$^ $(LIBS_relay))
 
 # The simulator links no agent, no monitor: of user/ only the error sentences.
 OBJ_sim := $(call archives,sim view rules) $(BUILD)/obj/user/err.o
@@ -140,20 +154,21 @@ deps: ## install the Debian packages that building and testing need (root)
 	@sh tests/lib/deps.sh $(WITH)
 
 .PHONY: install
-install: all ## install programs, man pages, systemd unit, PAM service, sample configuration (DESTDIR, PREFIX)
+install: all ## install programs, man pages, systemd unit, PAM service, user and AppArmor profile of iocom-net, sample configuration (DESTDIR, PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/iocom
 	install -m 755 $(BUILD)/iocomd $(DESTDIR)$(PREFIX)/sbin/iocomd
 	install -m 755 $(BUILD)/iocom $(DESTDIR)$(PREFIX)/bin/iocom
 	install -m 755 $(BUILD)/iocom-sim $(DESTDIR)$(PREFIX)/bin/iocom-sim
 	install -m 755 $(BUILD)/iocom-shim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim
-	install -m 755 $(BUILD)/iocom-relay $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-relay
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
+	install -m 755 $(BUILD)/iocom-net $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-net
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 7 8)
 	for m in $(MANPAGES); do \
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/share/iocom
 	install -m 644 agent/metrics/grafana-dashboard.json $(DESTDIR)$(PREFIX)/share/iocom/
 	sh agent/install-pam.sh install agent/iocom.pam $(DESTDIR)/etc/pam.d/iocom \
 		$(DESTDIR)$(PREFIX)/share/iocom/iocom.pam
+	sh agent/install-net.sh install "$(DESTDIR)" $(PREFIX) $(SYSUSERSDIR) $(APPARMORDIR)
 	install -d $(DESTDIR)$(PREFIX)/share/doc/iocom
 	install -m 644 balancer/rules/README.md $(DESTDIR)$(PREFIX)/share/doc/iocom/model.md
 	install -d $(DESTDIR)/etc/iocom $(DESTDIR)/etc/systemd/system
@@ -165,9 +180,10 @@ install: all ## install programs, man pages, systemd unit, PAM service, sample c
 uninstall: ## remove what install put there; configuration and state stay
 	sh agent/install-pam.sh uninstall agent/iocom.pam $(DESTDIR)/etc/pam.d/iocom \
 		$(DESTDIR)$(PREFIX)/share/iocom/iocom.pam
+	sh agent/install-net.sh uninstall "$(DESTDIR)" $(PREFIX) $(SYSUSERSDIR) $(APPARMORDIR)
 	rm -f $(DESTDIR)$(PREFIX)/sbin/iocomd $(DESTDIR)$(PREFIX)/bin/iocom \
 		$(DESTDIR)$(PREFIX)/bin/iocom-sim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim \
-		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-relay \
+		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-net \
 		$(DESTDIR)/etc/systemd/system/iocomd.service \
 		$(DESTDIR)$(PREFIX)/share/iocom/grafana-dashboard.json \
 		$(DESTDIR)$(PREFIX)/share/doc/iocom/model.md

@@ -8,9 +8,15 @@ BENCH_SOURCES := $(wildcard tests/bench/bench_*.c)
 test_programs  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(1))
 TEST_BINARIES := $(call test_programs,$(TEST_SOURCES) $(TEST_TOOLS))
 
+# The programs as the next release would be: they speak one more version of the secure channel.
+# tests/cluster/test_versions.sh mixes them with this build's.
+NEXT         := $(addprefix $(BUILD)/tests/next/,iocom iocomd iocom-net iocom-shim)
+NEXT_OBJECTS := $(patsubst %.c,$(BUILD)/next/%.o,\
+                $(shell grep -l '"user/channel/version.h"' $(shell find user agent balancer -name '*.c')))
+
 ##@ Check
 .PHONY: tests
-tests: all $(TEST_BINARIES) $(BUILD)/tests/shim/pam_witness.so $(BUILD)/tests/shim/audited_shim ## build all test programs
+tests: all $(TEST_BINARIES) $(BUILD)/tests/shim/pam_witness.so $(BUILD)/tests/shim/audited_shim $(NEXT) ## build all test programs
 
 # The simulator's tests and benchmarks link its room only.
 $(BUILD)/tests/sim/%: $(BUILD)/obj/tests/sim/%.o $(OBJ_sim)
@@ -26,10 +32,11 @@ $(BUILD)/tests/bench/bench_simgrid: tests/bench/bench_simgrid.cpp tests/bench/si
 	@echo "  CXX     $<"
 	$(Q)$(CXX) -O2 -std=c++17 -Wall -Wextra -o $@ $< -lsimgrid
 
+LIBS_test := $(LIBS_net) $(LIBS_agent) -lcsv -lncursesw -ltinfo -lpthread
 # A test links of tests/lib what it uses: the accuracy tests' own pages must stay few.
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest.a $(ARCHIVES)
 	$(call link,$< -Wl$(comma)--start-group $(BUILD)/libtest.a $(ARCHIVES) \
-		-Wl$(comma)--end-group -lcmocka $(LIBS_agent) -lcsv -lncursesw -ltinfo -lpthread)
+		-Wl$(comma)--end-group -lcmocka $(LIBS_test))
 
 # A module for libpam, which has none of a sanitizer's symbols.
 $(BUILD)/tests/shim/pam_witness.so: tests/shim/pam_witness.c
@@ -42,6 +49,23 @@ $(BUILD)/tests/shim/audited_shim: $(addprefix $(BUILD)/obj/,agent/shim/main.o te
 		$(call archives,shim user)
 	$(call link,$^ $(LIBS_shim))
 
+# The objects stand before the archives, whose members of the same names are then not taken.
+$(BUILD)/next/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC      $< (next)"
+	$(Q)$(CC) $(CFLAGS) -DCHANNEL_VERSION_MAX=2 -MMD -MP -c $< -o $@
+$(BUILD)/tests/next/iocom: $(BUILD)/obj/balancer/main.o $(NEXT_OBJECTS) $(call archives,cli settings view rules user)
+	$(call link,$(filter-out $(BUILD)/next/agent/%,$^) $(LIBS_cli))
+$(BUILD)/tests/next/iocomd: $(BUILD)/obj/agent/main.o $(NEXT_OBJECTS) $(call archives,agent settings view rules user)
+	$(call link,$(filter-out $(BUILD)/next/agent/net/%,$^) $(LIBS_agent))
+$(BUILD)/tests/next/iocom-net: $(BUILD)/obj/agent/net/main.o $(NEXT_OBJECTS) \
+		$(call archives,net agent settings view rules user)
+	$(call link,$(filter-out $(filter-out $(BUILD)/next/user/% $(BUILD)/next/agent/net/% \
+		$(BUILD)/next/agent/gate/%,$(filter $(BUILD)/next/%,$^)),$^) $(LIBS_net))
+$(BUILD)/tests/next/iocom-shim: $(BUILD)/iocom-shim
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 # --- fuzz targets: built a second time, with clang (tests/fuzz/run.sh) -------------
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJ_sim)
 	$(call link,$^ -fsanitize=fuzzer $(LIBS_sim))
@@ -51,7 +75,7 @@ FUZZ_protocol := $(patsubst tests/fuzz/protocol/%.c,$(BUILD)/fuzz/%,\
 $(FUZZ_protocol): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/protocol/%.o \
 		$(BUILD)/libtest.a $(ARCHIVES)
 	$(call link,$< -Wl$(comma)--start-group $(BUILD)/libtest.a $(ARCHIVES) -Wl$(comma)--end-group \
-		-fsanitize=fuzzer $(LIBS_agent) -lcsv -lncursesw -ltinfo)
+		-fsanitize=fuzzer $(LIBS_test))
 
 .PHONY: check
 check: ## all tests; installs what they need; as root the kernel and cluster tests run too
@@ -77,6 +101,14 @@ check-layers: all ## prove the walls: librules.a is pure, folders include only d
 	@bash tests/lib/check-layers.sh $(BUILD)
 	@python3 -B tests/lib/check-circles.py $(BUILD) agent
 
+.PHONY: check-hardening
+check-hardening: all ## the built programs have what the compiler and the linker offer against attacks
+	@bash tests/lib/check-hardening.sh $(BUILD)
+
+.PHONY: root-lines
+root-lines: all ## how much code runs as root, by program and room, and which libraries; OTHER=DIR: another build beside it
+	@bash tests/lib/root-lines.sh $(OTHER) $(BUILD)
+
 .PHONY: check-model
 check-model: ## every citation of the model (MODEL 3.1, O-8, E-4) has an entry in balancer/rules/README.md
 	@python3 -B tests/lib/check-model.py
@@ -84,6 +116,10 @@ check-model: ## every citation of the model (MODEL 3.1, O-8, E-4) has an entry i
 .PHONY: attack
 attack: tests ## attack running agents: was it refused and logged, and does the agent stay alive (root, minutes)
 	@bash tests/lib/run-checks.sh $(BUILD) attack
+
+.PHONY: captured
+captured: tests ## the network part of an agent is captured, at length: all it may send, more of each (root, minutes)
+	@CAPTURED=full SEED=$(SEED) IOCOM_BUILD=$(abspath $(BUILD)) bash tests/attack/test_captured.sh
 
 ASAN_PARTS ?= unit sim shim bpf run
 .PHONY: asan
@@ -176,6 +212,9 @@ bench-mix: all $(BUILD)/tests/tools/work ## the mean slowdown of 42 real jobs un
 bench-remote: all $(BUILD)/tests/tools/laps ## a command elsewhere, against ssh, srun, fork+exec (root, 3 minutes); WHAT=rate,...
 	@python3 tests/bench/remote/bench.py $(BUILD) --rounds $(ROUNDS) $(if $(WHAT),--what $(WHAT))
 
+.PHONY: bench-rest
+bench-rest: all ## what an agent costs that has nothing to do: part of a core, memory (root, 2 minutes)
+	@IOCOM_BUILD=$(abspath $(BUILD)) python3 -B tests/bench/rest.py
 
 # The effect of placement on real applications; tests/effect/README.md says what it does.
 CHOOSERS ?= core
