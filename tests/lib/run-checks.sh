@@ -39,7 +39,7 @@ declare -A command_of part_of
 postponed=()
 
 # minutes that each test of a part may take
-declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [shim]=4 [attack]=3 [liveness]=8 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=18 [mix]=13 [effect]=6 [mpi]=4 [vm]=15 [tsan]=6)
+declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [shim]=4 [attack]=3 [liveness]=8 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=6 [mix]=13 [effect]=6 [mpi]=4 [vm]=15 [tsan]=6)
 
 # Prints the failed results of a TAP log on one line, each with what the test said of it: cmocka
 # prints fail_msg's text before the result, and where it failed behind it.
@@ -114,10 +114,16 @@ tally() { # NAME LOG STATUS SECONDS
 begun=()
 wide=1
 
+# Parts run with the sanitizers' build within the daily run: the names of their tests begin with
+# this, and each gets the environment that tells it which build to use.
+prefix=""
+sanitized=()
+
 run() { # PART NAME COMMAND...
-	local part=$1 name=$2 log
-	remember "$@"
+	local part=$1 name=$prefix$2 log
 	shift 2
+	set -- "${sanitized[@]}" "$@"
+	remember "$part" "$name" "$@"
 	log=$logs/${name//\//_}.log
 	rm -f "$log.end"
 	while [ "${#begun[@]}" -gt 0 ] && [ "$(jobs -rp | wc -l)" -ge "$wide" ]; do
@@ -274,7 +280,12 @@ part_effect() {
 part_tsan() { run_scripts tsan tests/tsan/test_*.sh; }
 # Without the monitor, which takes as long as two other parts: `make asan` has it.
 part_asan() {
-	run_command asan asan-ubsan make --no-print-directory asan ASAN_PARTS="unit sim shim run"
+	local part build=build/asan prefix=""
+	run_command asan asan-build make --no-print-directory -j"$(nproc)" BUILD=$build \
+		SANITIZE=address,undefined tests
+	prefix=asan/
+	local sanitized=(env IOCOM_SANITIZED=1 "IOCOM_BUILD=$PWD/$build")
+	for part in unit sim shim run; do "part_$part"; done
 }
 
 took=""

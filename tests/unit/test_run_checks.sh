@@ -47,4 +47,16 @@ tap_like "... and keeps its output" "$(cat "$dir/build/log/attack_test_liveness.
 tap_is "who fails twice has failed" "$(checks 2 1 liveness)" 1
 tap_is "... once" "$(ending)" "0 passed, 1 failed, 0 skipped"
 tap_is "what needs no real machine runs once" "$(checks 1 1 fuzz)" 1
+
+# The sanitizers' build is one of the parts; its tests are told which build they are to use.
+mkdir -p "$dir/tests/unit"
+printf 'tests:\n\t@true\n' >"$dir/Makefile"
+cat >"$dir/tests/unit/test_build.sh" <<'EOF'
+[ -z "${IOCOM_SANITIZED-}" ] || { echo "not ok 1 - ${IOCOM_BUILD##*/}"; exit 1; }
+echo "ok 1 - plain"
+EOF
+tap_is "a test that only sanitizers fail fails" "$(checks 0 "" asan)" 1
+tap_is "... and is named as theirs, with the build" "$(named)" "FAILED asan/unit/test_build.sh: not ok 1 - asan; "
+tap_is "... beside the build itself" "$(ending)" "1 passed, 1 failed, 0 skipped"
+tap_is "it passes otherwise" "$(checks 0 "" unit)" 0
 tap_done
