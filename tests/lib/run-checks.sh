@@ -266,7 +266,7 @@ part_chaos() {
 	fi
 	run chaos chaos/judge python3 -B tests/chaos/test_judge.py
 	run chaos chaos/bed python3 -B tests/chaos/test_bed.py
-	run chaos chaos/chaos.sh bash tests/chaos/chaos.sh
+	run chaos chaos/chaos.sh env "ROUNDS=${ROUNDS:-20}" bash tests/chaos/chaos.sh
 	[ -z "$building" ] || wait "$building"
 }
 part_record() { run_scripts record tests/cluster/record.sh; }
