@@ -65,7 +65,7 @@ static int begin(struct agent *a, struct iocom_err *err)
 		return rc;
 	peers_dial(&a->peers);
 	guest_begin(a->guest);
-	a->chores = (struct loop_timer){.fire = agent_chores, .arg = a};
+	a->chores = (struct loop_timer){.fire = agent_chores, .arg = a, .lax_ns = CHORES_NS / 4};
 	a->prune_due_ns = clock_boot_ns() + PRUNE_FIRST_NS;
 	loop_start(a->base.loop, &a->chores, 0);
 	tick_start(&a->tick, a->base.loop, &a->counters);

@@ -229,10 +229,21 @@ void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns)
 	*p = timer;
 }
 
-/* Fires the timers that are due; returns the milliseconds until the next, or -1. */
+/* Returns until when the loop may wait for the sake of its timers, of which there is one. */
+static uint64_t latest_ns(const struct loop *loop)
+{
+	uint64_t latest = UINT64_MAX;
+
+	for (const struct loop_timer *t = loop->timers; t && t->due_ns < latest; t = t->next)
+		if (t->due_ns + t->lax_ns < latest)
+			latest = t->due_ns + t->lax_ns;
+	return latest;
+}
+
+/* Fires the timers that are due; returns the milliseconds until the loop must wake, or -1. */
 static int run_timers(struct loop *loop)
 {
-	uint64_t now = loop_boot_ns(loop);
+	uint64_t now = loop_boot_ns(loop), latest;
 
 	while (loop->timers && loop->timers->due_ns <= now) {
 		struct loop_timer *t = loop->timers;
@@ -244,9 +255,10 @@ static int run_timers(struct loop *loop)
 	if (!loop->timers)
 		return -1;
 	now = loop_boot_ns(loop);
-	if (loop->timers->due_ns <= now)
+	latest = latest_ns(loop);
+	if (latest <= now)
 		return 0;
-	now = (loop->timers->due_ns - now) / CLOCK_NS_PER_MS + 1;
+	now = (latest - now) / CLOCK_NS_PER_MS + 1;
 	return now > 60000 ? 60000 : (int)now;
 }
 

@@ -26,6 +26,11 @@ struct loop_timer {
 	void (*fire)(void *arg);
 	void *arg;
 	uint64_t due_ns; /* CLOCK_BOOTTIME */
+	/*
+	 * It may fire so much later, so that an idle loop wakes less often.  A virtual loop fires
+	 * it when it is due.
+	 */
+	uint64_t lax_ns;
 	struct loop_timer *next;
 	bool active;
 };

@@ -13,7 +13,7 @@
 #include "agent/base/counters.h"
 #include "agent/base/loop.h"
 
-#define TICK_NS	    200000000u
+#define TICK_NS	    500000000u
 #define TICK_SLOTS  12
 #define TICK_SLOT_S 5 /* so that the slots together are a minute */
 

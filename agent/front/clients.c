@@ -520,7 +520,7 @@ int clients_new(struct clients **out, const struct clients_config *config, struc
 	clients->config = *config;
 	clients->fd = -1;
 	snprintf(clients->path, sizeof(clients->path), "%s/iocom.sock", base->set->run_dir);
-	clients->sweep = (struct loop_timer){.fire = sweep, .arg = clients};
+	clients->sweep = (struct loop_timer){.fire = sweep, .arg = clients, .lax_ns = SWEEP_NS / 4};
 	clients->reap = (struct loop_timer){.fire = clients_reap, .arg = clients};
 	clients->unpark = (struct loop_timer){.fire = clients_unpark, .arg = clients};
 	rc = clients_listen_at(clients, err);

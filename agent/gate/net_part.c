@@ -345,7 +345,7 @@ int net_part_new(struct net_part **out, const struct net_part_config *config, st
 	part->base = config->base;
 	part->pidfd = -1;
 	part->again = (struct loop_timer){.fire = net_part_again, .arg = part};
-	part->ping = (struct loop_timer){.fire = net_part_ping, .arg = part};
+	part->ping = (struct loop_timer){.fire = net_part_ping, .arg = part, .lax_ns = PING_NS / 4};
 	part->resume = (struct loop_timer){.fire = net_part_resume, .arg = part};
 	part->awaited = true;
 	rc = net_part_begin(part, err);

@@ -11,14 +11,15 @@
 #include "agent/measure/uptime_mark.h"
 #include "user/clock.h"
 
-#define LOOKS		 4
+#define QUARTERS	 4
+#define REST_SHARE	 0.05			/* of a processor */
 #define HOST_FRESH_NS	 (20 * CLOCK_NS_PER_MS) /* a reading of memory is used for this long */
 #define PUBLISH_LEAST_NS (PULSE_NOTICE_MS * CLOCK_NS_PER_MS)
 #define FACT_MB_PER_S	 "disk_mb_per_s"
 
-static uint64_t look_ns(const struct pulse *p)
+static uint64_t quarter_ns(const struct pulse *p)
 {
-	return (uint64_t)(p->base->set->period_s * 1e9) / LOOKS;
+	return (uint64_t)(p->base->set->period_s * 1e9) / QUARTERS;
 }
 
 static void tell_sampled(const struct pulse *p, const struct monitor_sample *sample)
@@ -119,11 +120,27 @@ static void pulse_notice(void *arg)
 		pulse_publish(p);
 }
 
+/* Samples the run queue from the next quarter of the period. */
+static void end_rest(struct pulse *p)
+{
+	uint64_t now = loop_boot_ns(p->base->loop), due = p->tick.due_ns;
+	uint64_t left = due > now ? (due - now) / quarter_ns(p) : 0;
+
+	if (!p->resting || left >= QUARTERS)
+		return;
+	p->resting = false;
+	p->quarters = QUARTERS - 1 - (unsigned)left;
+	due -= left * quarter_ns(p);
+	loop_start(p->base->loop, &p->tick, due > now ? due - now : 0);
+	p->tick.due_ns = due;
+}
+
 void pulse_changed(void *arg)
 {
 	struct pulse *p = arg;
 	uint64_t since = loop_boot_ns(p->base->loop) - p->own_ns;
 
+	end_rest(p);
 	if (p->notice.active)
 		return;
 	loop_start(p->base->loop, &p->notice,
@@ -144,6 +161,8 @@ static void end_period(struct pulse *p)
 	double learned = p->measured.learned_mb_per_s;
 
 	pulse_sample(p);
+	p->resting = p->has_last &&
+		     (double)p->measured.load.cpu_ns < REST_SHARE * 1e6 * p->measured.elapsed_ms;
 	p->jobs.period(p->jobs.arg, p->measured.elapsed_ms);
 	vector_close(&p->measured);
 	for (const struct pulse_watch *w = p->watches; w; w = w->next)
@@ -162,16 +181,19 @@ static void pulse_tick(void *arg)
 	struct iocom_err err = {0};
 	uint64_t now, due;
 
-	if (++p->looks % LOOKS == 0)
+	p->quarters += p->resting ? QUARTERS : 1;
+	if (p->quarters >= QUARTERS) {
+		p->quarters = 0;
 		end_period(p);
-	else if (p->config.source.look(p->config.source.arg, &err))
+	} else if (p->config.source.look(p->config.source.arg, &err)) {
 		log_write(p->base->log, LOG_L_WARNING, "%s", err.text);
+	}
 	/*
 	 * Count from when it was due, so that the period does not drift; time asleep is not caught
 	 * up.
 	 */
 	now = loop_boot_ns(p->base->loop);
-	due = p->tick.due_ns + look_ns(p);
+	due = p->tick.due_ns + (p->resting ? QUARTERS : 1) * quarter_ns(p);
 	loop_start(p->base->loop, &p->tick, due > now ? due - now : 0);
 	p->tick.due_ns = due > now ? due : now;
 }
@@ -244,6 +266,6 @@ int pulse_start(struct pulse *p, struct iocom_err *err)
 	for (const struct pulse_watch *w = p->watches; w; w = w->next)
 		if (w->told)
 			w->told(w->arg);
-	loop_start(p->base->loop, &p->tick, look_ns(p));
+	loop_start(p->base->loop, &p->tick, quarter_ns(p));
 	return 0;
 }

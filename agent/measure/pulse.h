@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * The agent's pulse: in each period it samples the run queue four times, reads the monitor once at
- * the end, makes a new load vector, and calls all watchers.
+ * the end, makes a new load vector, and calls all watchers.  After a period at rest, in which all
+ * tasks together used less than a twentieth of a processor, it samples the run queue only at the
+ * end, until something changes here.
  */
 #ifndef IOCOM_PULSE_H
 #define IOCOM_PULSE_H
@@ -74,7 +76,8 @@ struct pulse {
 	/* From the last reading; the monitor owns them and overwrites them with the next. */
 	const struct monitor_drop *drops;
 	size_t ndrops, ndegraded;
-	unsigned looks;
+	unsigned quarters; /* of this period, that have passed */
+	bool resting;	   /* `tick` is due at the end of the period, not of the next quarter */
 	struct host_reading host; /* the reading of host_ns, CLOCK_BOOTTIME */
 	uint64_t host_ns;
 	struct pulse_watch *watches, **last_watch;

@@ -17,9 +17,7 @@
 #include "user/clock.h"
 
 #define SETUP_MS     10000 /* root sends it before it starts this program */
-#define COUNTS_NS    (250 * CLOCK_NS_PER_MS)
-#define COUNTS_EVERY 20 /* times: they are sent also if nothing has changed */
-#define PROBES_EVERY 4	/* times: once a second */
+#define COUNTS_EVERY 5	   /* pings: counts are sent also if nothing has changed */
 /* The sockets of a network part that was killed may be open for a moment. */
 #define IN_USE_TIMES 25
 #define IN_USE_NS    (20 * 1000000l)
@@ -125,21 +123,23 @@ static void net_tell_counts(struct net *net)
 	struct gate_message m = {.type = GATE_COUNTS};
 
 	net_count(net, &m.counts);
-	if (net->ticks % COUNTS_EVERY && !memcmp(&net->told, &m.counts, sizeof(net->told)))
+	if (net->pings % COUNTS_EVERY && !memcmp(&net->told, &m.counts, sizeof(net->told)))
 		return;
 	if (!gate_send(net->gate, &m, NULL, 0, NULL))
 		net->told = m.counts;
 }
 
-static void net_tick(void *arg)
+/* Root asks about once a second.  What is done as often is done now: an idle loop wakes less. */
+static void net_pinged(struct net *net, struct gate_id id)
 {
-	struct net *net = arg;
+	const struct gate_message pong = {.type = GATE_PONG, .id = id};
 
-	net_tell_counts(net);
-	if (net->probes && net->ticks % PROBES_EVERY == 0)
+	if (net->is_open)
+		net_tell_counts(net);
+	if (net->probes)
 		net_probes_run(net->probes);
-	net->ticks++;
-	loop_start(net->config.loop, &net->tick, COUNTS_NS);
+	net->pings++;
+	(void)gate_send(net->gate, &pong, NULL, 0, NULL);
 }
 
 /* --- root's messages ---------------------------------------------------------------------- */
@@ -197,7 +197,6 @@ static void net_received(void *arg, const struct gate_message *m, uint8_t *tail,
 			 const int *fds)
 {
 	struct net *net = arg;
-	const struct gate_message pong = {.type = GATE_PONG, .id = m->id};
 
 	switch (m->type) {
 	case GATE_SETUP: /* the first message, and never again */
@@ -209,7 +208,7 @@ static void net_received(void *arg, const struct gate_message *m, uint8_t *tail,
 		net->http_fd = m->setup.http ? fds[m->setup.streams] : -1;
 		return;
 	case GATE_PING:
-		(void)gate_send(net->gate, &pong, NULL, 0, NULL);
+		net_pinged(net, m->id);
 		return;
 	case GATE_PAGE:
 		net_page(net, fds[0]);
@@ -301,7 +300,9 @@ static int net_set_up(struct net *net, struct iocom_err *err)
 	net->log.systemd = net->setup.systemd;
 	net->base.boot_id = net->setup.boot_id;
 	matrix_init(&net->matrix, net->setup.name);
-	return net_open(net, err);
+	rc = net_open(net, err);
+	net->is_open = !rc;
+	return rc;
 }
 
 static void net_tell_ready(struct net *net, int rc, const struct iocom_err *err)
@@ -337,7 +338,6 @@ int net_new(struct net **out, const struct net_config *config, struct iocom_err 
 				  .counters = &net->counters,
 				  .shares = &net->shares};
 	net->want_page = (struct loop_post){.run = net_ask_page, .arg = net};
-	net->tick = (struct loop_timer){.fire = net_tick, .arg = net};
 	rc = gate_new(&net->gate, &gate, err);
 	if (!rc) {
 		rc = net_set_up(net, err);
@@ -347,7 +347,6 @@ int net_new(struct net **out, const struct net_config *config, struct iocom_err 
 		net_free(net);
 		return rc;
 	}
-	loop_start(config->loop, &net->tick, COUNTS_NS);
 	*out = net;
 	return 0;
 }
@@ -356,7 +355,6 @@ void net_free(struct net *net)
 {
 	if (!net)
 		return;
-	loop_cancel(net->config.loop, &net->tick);
 	net_http_free(net->http);
 	loop_unpost(net->config.loop, &net->want_page);
 	net_probes_free(net->probes);

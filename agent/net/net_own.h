@@ -27,8 +27,8 @@ struct net {
 	struct net_probes *probes;
 	struct net_http *http;
 	struct loop_post want_page;
-	struct loop_timer tick;
-	unsigned ticks;
+	bool is_open; /* all that it serves stands */
+	unsigned pings;
 	struct gate_counts told;
 	bool is_set_up;
 	int streams_fd, http_fd; /* until who serves them has them; -1: none */

@@ -125,7 +125,7 @@ static void never(void *arg)
 	fail();
 }
 
-static void stop(void *arg)
+static void stop_now(void *arg)
 {
 	loop_stop(arg);
 }
@@ -138,7 +138,7 @@ static void test_unpost(void **state)
 
 	(void)state;
 	assert_int_equal(loop_new(&loop, NULL), 0);
-	last = (struct loop_post){.run = stop, .arg = loop};
+	last = (struct loop_post){.run = stop_now, .arg = loop};
 	for (int i = 0; i < 3; i++) {
 		out[i] = (struct loop_post){.run = never};
 		loop_post(loop, &out[i]);
@@ -153,12 +153,48 @@ static void test_unpost(void **state)
 	loop_free(loop);
 }
 
+static void note_time(void *arg)
+{
+	*(uint64_t *)arg = clock_boot_ns();
+}
+
+/* A lax timer waits for the next wake-up, but not for longer than it may. */
+static void test_lax(void **state)
+{
+	uint64_t lax_ns = 0, alone_ns = 0;
+	struct loop_timer lax = {.fire = note_time, .arg = &lax_ns, .lax_ns = CLOCK_NS_PER_S};
+	struct loop_timer alone = {.fire = note_time, .arg = &alone_ns};
+	struct loop_timer strict, last;
+	struct loop *loop;
+
+	(void)state;
+	alone.lax_ns = 20 * CLOCK_NS_PER_MS;
+	assert_int_equal(loop_new(&loop, NULL), 0);
+	strict = (struct loop_timer){.fire = stop_now, .arg = loop};
+	last = strict;
+	loop_start(loop, &lax, CLOCK_NS_PER_MS);
+	loop_start(loop, &strict, 60 * CLOCK_NS_PER_MS);
+	assert_int_equal(loop_run(loop), 0);
+	assert_true(lax_ns >= strict.due_ns); /* though it was due 59 ms earlier */
+	loop_start(loop, &alone, CLOCK_NS_PER_MS);
+	loop_start(loop, &last, 60 * CLOCK_NS_PER_S);
+	lax.fire = stop_now;
+	lax.arg = loop;
+	lax.lax_ns = 0;
+	loop_start(loop, &lax, 200 * CLOCK_NS_PER_MS);
+	assert_int_equal(loop_run(loop), 0);
+	assert_true(alone_ns >= alone.due_ns + alone.lax_ns && alone_ns < lax.due_ns);
+	loop_cancel(loop, &last);
+	loop_free(loop);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_posts_without_end),
 		cmocka_unit_test(test_all_posts_run),
 		cmocka_unit_test(test_unpost),
+		cmocka_unit_test(test_lax),
 	};
 
 	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);

@@ -175,7 +175,7 @@ static int setup(void **state)
 	fails = false;
 	run_queue = 0;
 	mb_a_reading = 0;
-	load = (struct iocom_job_load){0};
+	load = (struct iocom_job_load){.delta.cpu_ns = PERIOD_MS / 10 * MS};
 	other_cpu_ns = 0;
 	disk = (struct iocom_disk){.name = "sda", .major = 8};
 	memory_mb = 1000;
@@ -218,6 +218,31 @@ static void test_a_period(void **state)
 	assert_int_equal(pulse.sequence, 4);
 	assert_int_equal(pulse.own.sequence, 4);
 	assert_int_equal(pulse.own.boot_id, 7);
+}
+
+/* A node at rest is looked at once a period, until something changes. */
+static void test_rest(void **state)
+{
+	(void)state;
+	load.delta.cpu_ns = PERIOD_MS / 25 * MS;
+	trace[0] = 0;
+	pass_ms(2 * PERIOD_MS);
+	assert_string_equal(trace, "lllrcpttrcptt"); /* the first period does not know yet */
+	pass_ms(PERIOD_MS / 4 + 10);
+	trace[0] = 0;
+	pulse_changed(&pulse);
+	pass_ms(PERIOD_MS * 3 / 4 - 10);
+	assert_string_equal(trace, "llrcptt");
+	pass_ms(PERIOD_MS - 10);
+	pulse_changed(&pulse); /* in the last quarter */
+	trace[0] = 0;
+	pass_ms(10);
+	assert_string_equal(trace, "rcptt");
+	load.delta.cpu_ns = PERIOD_MS / 10 * MS;
+	pass_ms(PERIOD_MS);
+	trace[0] = 0;
+	pass_ms(PERIOD_MS);
+	assert_string_equal(trace, "lllrcptt");
 }
 
 /* Looks come at quarters of the period, even if the loop was late for one of them. */
@@ -340,10 +365,15 @@ static void test_learned_speed_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_a_period),	    CASE(test_no_drift),
-		CASE(test_failing_reading), CASE(test_jobs_part),
-		CASE(test_changes),	    CASE(test_host_is_kept),
-		CASE(test_learned_speed),   CASE(test_learned_speed_is_kept),
+		CASE(test_a_period),
+		CASE(test_rest),
+		CASE(test_no_drift),
+		CASE(test_failing_reading),
+		CASE(test_jobs_part),
+		CASE(test_changes),
+		CASE(test_host_is_kept),
+		CASE(test_learned_speed),
+		CASE(test_learned_speed_is_kept),
 	};
 
 	return cmocka_run_group_tests_name("pulse", tests, NULL, NULL);
