@@ -124,7 +124,8 @@ tap_is "a signal reaches the command" $? 143
 
 # Disks: 4 MiB at 20 and 5 MB/s.  Each is charged for what its bytes take, and nobody has them
 # sooner; the block device is busy as long.
-is_near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a - b < 0.01 && b - a < 0.01) }'; } # ms
+# ms; a block or two of the file system's own may come on top.
+is_near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a - b < 2 && b - a < 0.01) }'; }
 for node in n1:20 n2:5; do
 	speed=${node#*:} node=${node%:*}
 	expected=$(awk -v s="$speed" 'BEGIN { print 4194.304 / s }')
@@ -147,7 +148,7 @@ done
 before=$(charged n1) was_busy=$(busy n1)
 took=$(on n1 python3 -c "$reads" "$DISK/data" 100 0.00655)
 tap_calc "asked for half of its speed, the disk is as busy for each block ($(($(busy n1) - was_busy)) ms of $took)" \
-	"$(charged n1) - $before > 327.6 && $(charged n1) - $before < 327.8 && $(busy n1) - $was_busy > 0.9 * 327.68 && $took > 650"
+	"$(charged n1) - $before > 327.6 && $(charged n1) - $before < 329.7 && $(busy n1) - $was_busy > 0.9 * 327.68 && $took > 650"
 read -r other took < <(on n1 python3 -c "$shares" "$DISK/data")
 tap_calc "two readers share the disk (64 blocks and $other in $took ms)" \
 	"$other >= 8 && $took > 0.98 * 3.2768 * (64 + $other - 1)"
