@@ -115,7 +115,7 @@ static void pulse_notice(void *arg)
 	struct iocom_vector v;
 
 	pulse_own_vector(p, &v);
-	if (vector_changed(&p->own, &v))
+	if (vector_changed(&p->own, &v, p->base->set->sensitivity))
 		pulse_publish(p);
 }
 
