@@ -279,7 +279,7 @@ for shift in -300 +300; do
 	: >"$PAIR/n1/log"
 	shifted_n2
 	tap_true "an agent starts with it: its greeting is refused, with the number" until_true 10 log_like n1 \
-		"refused a greeting: made (29[0-9]|30[0-9]|31[0-9]) s $word this machine"
+		"refused a greeting from 127.0.0.1: made (29[0-9]|30[0-9]|31[0-9]) s $word this machine"
 	tap_true "... and whoever asks for that node is told, too" until_true 10 told_skew "$word"
 	shift_clock +0
 done
