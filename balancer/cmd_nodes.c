@@ -106,9 +106,9 @@ static const char *cmd_nodes_ago(char out[32], const json_t *peer, const char *k
 
 static int cmd_nodes_print_peers(const json_t *answer)
 {
-	static const struct listing_column columns[] = {{"PEER", false},  {"STATE", false},
-							{"SINCE", true},  {"NODE", false},
-							{"HEARD", true},  {"WHY", false}};
+	static const struct listing_column columns[] = {{"PEER", false}, {"STATE", false},
+							{"SINCE", true}, {"NODE", false},
+							{"HEARD", true}, {"WHY", false}};
 	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
 	const json_t *p;
 	char span[32];
@@ -142,7 +142,8 @@ static void cmd_nodes_print_missing(const json_t *answer)
 		const char *state = listing_string(p, "state"), *why = listing_string(p, "why");
 
 		if (json_is_true(json_object_get(p, "heard")) || !strcmp(state, "left") ||
-		    (!strcmp(state, "silent") && json_is_number(json_object_get(p, "last_heard_s"))))
+		    (!strcmp(state, "silent") &&
+		     json_is_number(json_object_get(p, "last_heard_s"))))
 			continue;
 		printf("peer %s: %s%s%s%s%s\n", listing_string(p, "peer"), state,
 		       *cmd_nodes_ago(span, p, "since_s") ? " for " : "", span, *why ? ": " : "",
@@ -201,12 +202,9 @@ static int once(struct client_patience *patience, const char *run_dir, bool json
 int cmd_nodes(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"peers", no_argument, NULL, 'p'},
-		{"watch", optional_argument, NULL, 'w'},
-		{"run-dir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{"json", no_argument, NULL, 'j'},	 {"peers", no_argument, NULL, 'p'},
+		{"watch", optional_argument, NULL, 'w'}, {"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},	 {0},
 	};
 	struct client_patience patience = {.name = "iocom nodes"};
 	const char *run_dir = NULL;

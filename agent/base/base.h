@@ -22,9 +22,9 @@ struct base {
 	struct logger *log;
 	struct counters *counters;
 	const struct settings *set;
-	struct loop_share *shares; /* each user's part of the loop's time; NULL: not counted */
+	struct loop_share *shares;     /* each user's part of the loop's time; NULL: not counted */
 	struct complaints *complaints; /* what was complained of; NULL: each is logged */
-	uint64_t boot_id;	   /* identifies this start of the agent: random, never 0 */
+	uint64_t boot_id;	       /* identifies this start of the agent: random, never 0 */
 };
 
 /* Counts and logs a failure of the journal. */

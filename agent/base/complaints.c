@@ -69,8 +69,8 @@ bool complaints_take(struct complaints *c, const char *sender, const char *sente
 	}
 	*more = old->more;
 	old->more = 0;
-	old->wait_ns = 2 * old->wait_ns < COMPLAINTS_LONGEST_NS ? 2 * old->wait_ns
-							       : COMPLAINTS_LONGEST_NS;
+	old->wait_ns =
+		2 * old->wait_ns < COMPLAINTS_LONGEST_NS ? 2 * old->wait_ns : COMPLAINTS_LONGEST_NS;
 	old->due_ns = now + old->wait_ns;
 	return true;
 }

@@ -18,8 +18,8 @@
 
 #include "agent/base/base.h"
 
-#define COMPLAINTS_MAX	     128
-#define COMPLAINTS_FIRST_NS  (60ull * 1000000000ull)
+#define COMPLAINTS_MAX	      128
+#define COMPLAINTS_FIRST_NS   (60ull * 1000000000ull)
 #define COMPLAINTS_LONGEST_NS (3600ull * 1000000000ull)
 
 struct complaint {

@@ -33,12 +33,12 @@ struct control_bytes {
 
 struct server {
 	struct control *control;
-	uint64_t from;		    /* the question's number at the gate; 0: this server is free */
+	uint64_t from; /* the question's number at the gate; 0: this server is free */
 	char where[IOCOM_ADDRESS_MAX]; /* the question came from there; "": not known */
-	bool judged;		    /* the network part knows what its sender deserves */
-	struct seal_question *seal; /* munged is asked about a HELLO, or for the WELCOME */
-	struct control_bytes hello; /* while munged is asked about it */
-	unsigned version;	    /* of the greeting */
+	bool judged;		       /* the network part knows what its sender deserves */
+	struct seal_question *seal;    /* munged is asked about a HELLO, or for the WELCOME */
+	struct control_bytes hello;    /* while munged is asked about it */
+	unsigned version;	       /* of the greeting */
 	struct greeting greeting;
 	uint64_t session;     /* in which the question came, and its answer goes */
 	uint64_t ticket;      /* ticket of the deferred answer; 0: none */

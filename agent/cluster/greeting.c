@@ -97,9 +97,9 @@ static int claim_judge(const struct greeting_claim *claim, const char *type,
 		return 0;
 	*cause = claim->boot_id == self->boot_id ? PEER_C_SELF : PEER_C_SAME_NAME;
 	return iocom_err_set(err, -EACCES,
-				     "it claims to come from this node itself: two nodes call "
-				     "themselves %s, or an address in `peers` is this node's own",
-				     self->name);
+			     "it claims to come from this node itself: two nodes call "
+			     "themselves %s, or an address in `peers` is this node's own",
+			     self->name);
 }
 
 void greeting_end(struct greeting *g)

@@ -63,8 +63,9 @@ static void peers_heard_at(struct peers *p, const struct gate_place *at,
 static void peers_namesake(struct peers *p, const struct iocom_vector *v,
 			   const struct gate_place *at)
 {
-	const struct peer_trouble trouble = {
-		.cause = PEER_C_SAME_NAME, .sure = true, .why = "it calls itself as this node does"};
+	const struct peer_trouble trouble = {.cause = PEER_C_SAME_NAME,
+					     .sure = true,
+					     .why = "it calls itself as this node does"};
 	struct peer_state *state = peer_states_at(&p->states, at);
 
 	p->base->counters->vectors_refused_name++;
@@ -99,7 +100,8 @@ static void peers_heard(struct peers *p, const struct gate_vector *heard)
 		counters->vectors_accepted++;
 		counters->nodes_left++;
 		log_write(p->base->log, LOG_L_INFO,
-			  "the agent of node %s stops: no jobs go there until heard again", v->name);
+			  "the agent of node %s stops: no jobs go there until heard again",
+			  v->name);
 		break;
 	case MATRIX_E_OWN:
 		if (direct && v->boot_id != p->base->boot_id)
@@ -130,8 +132,7 @@ static void peers_skewed(void *arg, const char *node, int64_t ahead_s)
 	struct peers *p = arg;
 
 	uint64_t now = loop_boot_ns(p->base->loop);
-	struct peer_trouble trouble = {
-		.cause = PEER_C_CLOCK, .sure = true, .ahead_s = ahead_s};
+	struct peer_trouble trouble = {.cause = PEER_C_CLOCK, .sure = true, .ahead_s = ahead_s};
 	char why[PEER_STATE_WHY];
 
 	skews_note(&p->skews, node, ahead_s, now);

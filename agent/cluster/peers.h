@@ -57,10 +57,10 @@ struct peers {
 	struct matrix matrix;
 	struct skews skews;
 	struct peer_states states; /* of the configured peers */
-	unsigned chores;	  /* calls of peers_chores since the last new node */
-	struct peers_call *calls; /* this node's unanswered questions */
-	struct peers_held *held;  /* answers to other nodes that wait for the disk */
-	uint64_t tickets;	  /* last ticket of a question to ourselves */
+	unsigned chores;	   /* calls of peers_chores since the last new node */
+	struct peers_call *calls;  /* this node's unanswered questions */
+	struct peers_held *held;   /* answers to other nodes that wait for the disk */
+	uint64_t tickets;	   /* last ticket of a question to ourselves */
 	struct {
 		peers_handler handle; /* NULL: no party serves this type */
 		void *arg;

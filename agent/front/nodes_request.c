@@ -66,12 +66,12 @@ void nodes_request(struct front *front, struct client *c, const msgpack_object *
 			snprintf(text, sizeof(text), "its agent stopped %.1f s ago, and said so",
 				 (double)age / 1e9);
 		else
-			snprintf(text, sizeof(text), "silent for %.1f s, longer than %d periods of %u ms",
-			 (double)age / 1e9, MATRIX_SILENT_PERIODS, e->vector.period_ms);
-		json_array_append_new(dropped,
-				      json_pack("{s:s,s:s,s:f,s:b}", "name", e->vector.name,
-						"reason", text, "age_ms", (double)age / 1e6,
-						"left", e->left));
+			snprintf(text, sizeof(text),
+				 "silent for %.1f s, longer than %d periods of %u ms",
+				 (double)age / 1e9, MATRIX_SILENT_PERIODS, e->vector.period_ms);
+		json_array_append_new(dropped, json_pack("{s:s,s:s,s:f,s:b}", "name",
+							 e->vector.name, "reason", text, "age_ms",
+							 (double)age / 1e6, "left", e->left));
 	}
 	client_json(c,
 		    json_pack("{s:i,s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o}", "version", 1, "node",

@@ -27,7 +27,7 @@ struct net_part {
 	char ready_why[GATE_SENTENCE_MAX + 1];
 	uint64_t began_ns, wait_ns; /* wait_ns: before the next attempt to start it */
 	unsigned unanswered;	    /* pings */
-	uint64_t pings, ponged; /* the last one asked, and answered */
+	uint64_t pings, ponged;	    /* the last one asked, and answered */
 	struct loop_timer again, ping;
 	struct loop_timer resume; /* it has used up its part of the loop's time */
 	bool over;		  /* the gate is broken: `again` ends it */

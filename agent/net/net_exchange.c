@@ -232,7 +232,8 @@ static void net_exchange_run(void *arg)
 
 	if (e) {
 		answered.connected = net_peer_met(x->peer, x->asked_ns);
-		answered.cut = answered.connected && x->receiving && x->peer->lost_ns >= x->asked_ns;
+		answered.cut =
+			answered.connected && x->receiving && x->peer->lost_ns >= x->asked_ns;
 		x->peer->stale = x->peer->named && e == NNG_ETIMEDOUT;
 		if (!x->receiving && nng_aio_get_msg(x->aio)) /* nng did not take it */
 			nng_msg_free(nng_aio_get_msg(x->aio));

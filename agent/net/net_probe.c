@@ -102,11 +102,11 @@ static void probe_tell_end(const struct probe *p, int e)
 	else
 		*why = 0;
 	probe_tell(p,
-		   !*why			 ? PEER_C_NONE
-		   : e == NNG_ECONNREFUSED	 ? PEER_C_REFUSED
-		   : p->stage != PROBE_DIALS	 ? PEER_C_MUTE
-		   : e == NNG_ETIMEDOUT		 ? PEER_C_TIMED_OUT
-						 : PEER_C_UNREACHABLE,
+		   !*why		     ? PEER_C_NONE
+		   : e == NNG_ECONNREFUSED   ? PEER_C_REFUSED
+		   : p->stage != PROBE_DIALS ? PEER_C_MUTE
+		   : e == NNG_ETIMEDOUT	     ? PEER_C_TIMED_OUT
+					     : PEER_C_UNREACHABLE,
 		   why);
 }
 

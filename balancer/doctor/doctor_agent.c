@@ -18,10 +18,10 @@
 #include "balancer/listing.h"
 #include "user/pack.h"
 
-#define ANSWER_S 5
-#define ARGS_MAX 128
-#define NEARLY	 0.9 /* full */
-#define PEERS_SAID 8 /* peers with a line of their own */
+#define ANSWER_S   5
+#define ARGS_MAX   128
+#define NEARLY	   0.9 /* full */
+#define PEERS_SAID 8   /* peers with a line of their own */
 
 static int ask_status(const char *run_dir, struct ucred *who, json_t **answer,
 		      struct iocom_err *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Repeated complaints: each is logged at once, then with growing intervals; the table is bounded. */
+/* Repeated complaints: each is logged at once, then with growing intervals; the table is bounded.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +89,8 @@ static void test_bounded(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 1000 * COMPLAINTS_MAX; i++) {
 		snprintf(sender, sizeof(sender), "n%u", i);
-		assert_true(complaints_take(&table, sender, "another key", (1 + i) * 1000ull, &more));
+		assert_true(
+			complaints_take(&table, sender, "another key", (1 + i) * 1000ull, &more));
 	}
 	assert_int_equal(table.count, COMPLAINTS_MAX);
 	assert_int_equal(table.replaced, 999 * COMPLAINTS_MAX);

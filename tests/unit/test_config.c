@@ -362,12 +362,19 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peers_need_listen), cmocka_unit_test(test_precedence),   cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_metrics_port), cmocka_unit_test(test_long_line),
-		cmocka_unit_test(test_flags),	     cmocka_unit_test(test_scope),
-		cmocka_unit_test(test_peers),	     cmocka_unit_test(test_wildcard),
-		cmocka_unit_test(test_help),	     cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_retired),	     cmocka_unit_test(test_users),
+		cmocka_unit_test(test_peers_need_listen),
+		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_metrics_port),
+		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_flags),
+		cmocka_unit_test(test_scope),
+		cmocka_unit_test(test_peers),
+		cmocka_unit_test(test_wildcard),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_retired),
+		cmocka_unit_test(test_users),
 	};
 	int fd = mkstemp(path), rc;
 

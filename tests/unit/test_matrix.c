@@ -199,9 +199,9 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_newest), cmocka_unit_test(test_silence), cmocka_unit_test(test_left),
-		cmocka_unit_test(test_doubt),  cmocka_unit_test(test_watched),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_newest),	cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_left),	cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_watched), cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

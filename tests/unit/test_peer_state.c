@@ -66,10 +66,8 @@ static bool trouble(struct peer_state *p, enum peer_cause cause, bool sure, uint
 static struct iocom_vector hear(const char *address, const char *name, uint64_t boot, uint64_t now,
 				bool *twin)
 {
-	struct iocom_vector v = {.boot_id = boot,
-				 .sequence = now / S,
-				 .time_ns = now,
-				 .period_ms = 1000};
+	struct iocom_vector v = {
+		.boot_id = boot, .sequence = now / S, .time_ns = now, .period_ms = 1000};
 	const struct peer_state *other;
 
 	strcpy(v.name, name);
@@ -112,11 +110,11 @@ static void test_places(void **state)
 static void test_each_cause(void **state)
 {
 	static const char *const words[PEER_CAUSES] = {
-		[PEER_C_REFUSED] = "refused",	    [PEER_C_TIMED_OUT] = "timed out",
+		[PEER_C_REFUSED] = "refused",	      [PEER_C_TIMED_OUT] = "timed out",
 		[PEER_C_UNREACHABLE] = "unreachable", [PEER_C_NAME] = "name unknown",
-		[PEER_C_KEY] = "key differs",	    [PEER_C_CLOCK] = "clock differs",
-		[PEER_C_SAME_NAME] = "same name",   [PEER_C_CLUSTER] = "other cluster",
-		[PEER_C_VERSION] = "other version", [PEER_C_MUTE] = "no answer",
+		[PEER_C_KEY] = "key differs",	      [PEER_C_CLOCK] = "clock differs",
+		[PEER_C_SAME_NAME] = "same name",     [PEER_C_CLUSTER] = "other cluster",
+		[PEER_C_VERSION] = "other version",   [PEER_C_MUTE] = "no answer",
 		[PEER_C_OWN] = "own munged",
 	};
 	struct peer_state *p = place("10.0.0.2");
@@ -250,8 +248,9 @@ static void test_twins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_places),	 CASE(test_each_cause), CASE(test_sure),
-		CASE(test_heard_and_silent), CASE(test_greeted_only), CASE(test_peer_left),
+		CASE(test_places),	 CASE(test_each_cause),
+		CASE(test_sure),	 CASE(test_heard_and_silent),
+		CASE(test_greeted_only), CASE(test_peer_left),
 		CASE(test_twins),
 	};
 
