@@ -33,6 +33,7 @@
 #define CHORES_NS      CLOCK_NS_PER_S
 #define PRUNE_FIRST_NS (5 * CLOCK_NS_PER_S) /* soon, so that short-lived agents prune, too */
 #define PRUNE_NS       (60 * CLOCK_NS_PER_S)
+#define FAREWELL_MS    200  /* how long a stopping agent waits for its last bulletin to leave */
 #define SHIMS_LEAVE_MS 1000 /* how long a stopping agent waits for shims that are about to end */
 
 static void agent_chores(void *arg)
@@ -154,6 +155,10 @@ void agent_stop(struct agent *a)
 {
 	int saved = errno;
 
+	if (a->peers.bulletin) { /* the others need not wait until they find this node silent */
+		pulse_leave(&a->pulse);
+		net_part_drain(a->net, FAREWELL_MS);
+	}
 	journal_thread_free(a->journal_thread); /* answers that wait for the disk still leave */
 	streams_free(a->streams);
 	guest_stop(a->guest);

@@ -214,6 +214,7 @@ static int agent_make_base(struct agent *a, struct iocom_err *err)
 	a->base.log = &a->log;
 	a->base.counters = &a->counters;
 	a->base.set = a->set;
+	a->base.complaints = &a->complaints;
 	while (!a->base.boot_id)
 		if (getrandom(&a->base.boot_id, sizeof(a->base.boot_id), 0) < 0)
 			return iocom_err_set(err, -errno, "no random bytes: %s", strerror(errno));

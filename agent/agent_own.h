@@ -4,6 +4,7 @@
 #define IOCOM_AGENT_OWN_H
 
 #include "agent/agent.h"
+#include "agent/base/complaints.h"
 #include "agent/base/loop_share.h"
 #include "agent/base/tick.h"
 #include "agent/base/watchdog.h"
@@ -18,6 +19,7 @@ struct agent {
 	struct settings *set; /* the caller owns it; changed only while the agent is set up */
 	struct logger log;
 	struct counters counters;
+	struct complaints complaints;
 	struct base base;
 	struct loop_share shares;
 	int lock_fd;	   /* RUN_DIR/run.lock: one agent per run directory */

@@ -14,7 +14,7 @@
 #define WIDE 137 /* a terminal of this many columns shows all */
 
 static const char help[] =
-	"usage: iocom nodes [--json] [--watch[=SECONDS]] [--run-dir DIR]\n"
+	"usage: iocom nodes [--peers] [--json] [--watch[=SECONDS]] [--run-dir DIR]\n"
 	"Prints the load matrix: what each node reported of itself, and how long ago.\n\n"
 	"  NODE      * marks this machine\n"
 	"  AGE       since its newest vector arrived; a node silent for 3 periods is dropped\n"
@@ -33,6 +33,8 @@ static const char help[] =
 	"            needs less what they did (LEFT, SENT, RECV: on 137 columns or more)\n"
 	"  SENT RECV TCP that leaves or enters the node\n"
 	"  JOBS      of iocom that run there; OWNER open: the node takes jobs of other nodes\n\n"
+	"Below it: nodes that were dropped, and configured peers that are not heard, and why.\n\n"
+	"  --peers          all configured peers: heard, refused, timed out, key differs ...\n"
 	"  --json           the whole vectors, one document\n"
 	"  --watch[=S]      repeat every S seconds [1], also after a restart of the agent\n"
 	"  --run-dir DIR    the agent's directory\n\n"
@@ -91,6 +93,64 @@ static void cmd_nodes_row(struct listing *l, const json_t *n, bool wide)
 	listing_cell(l, "%s", json_is_true(json_object_get(n, "accepts_jobs")) ? "open" : "closed");
 }
 
+/* --- configured peers --------------------------------------------------------------- */
+
+/* Writes how long ago, in seconds, "" for null. */
+static const char *cmd_nodes_ago(char out[32], const json_t *peer, const char *key)
+{
+	*out = 0;
+	if (json_is_number(json_object_get(peer, key)))
+		listing_span(out, 32, 1e3 * listing_number(peer, key));
+	return out;
+}
+
+static int cmd_nodes_print_peers(const json_t *answer)
+{
+	static const struct listing_column columns[] = {{"PEER", false}, {"STATE", false},
+							{"SINCE", true}, {"NODE", false},
+							{"HEARD", true}, {"WHY", false}};
+	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
+	const json_t *p;
+	char span[32];
+	size_t i;
+	int rc;
+
+	json_array_foreach (json_object_get(answer, "peers"), i, p) {
+		const char *node = listing_string(p, "node");
+
+		listing_cell(l, "%s", listing_string(p, "peer"));
+		listing_cell(l, "%s", listing_string(p, "state"));
+		listing_cell(l, "%s", *cmd_nodes_ago(span, p, "since_s") ? span : "-");
+		listing_cell(l, "%s", *node ? node : "-");
+		listing_cell(l, "%s", *cmd_nodes_ago(span, p, "last_heard_s") ? span : "-");
+		listing_cell(l, "%s", listing_string(p, "why"));
+	}
+	listing_cut(l);
+	rc = listing_print(l, stdout);
+	listing_free(l);
+	return rc ? 1 : listing_end();
+}
+
+/* Those that are not heard; a node that was dropped has its line already if no more is known. */
+static void cmd_nodes_print_missing(const json_t *answer)
+{
+	const json_t *p;
+	char span[32];
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "peers"), i, p) {
+		const char *state = listing_string(p, "state"), *why = listing_string(p, "why");
+
+		if (json_is_true(json_object_get(p, "heard")) || !strcmp(state, "left") ||
+		    (!strcmp(state, "silent") &&
+		     json_is_number(json_object_get(p, "last_heard_s"))))
+			continue;
+		printf("peer %s: %s%s%s%s%s\n", listing_string(p, "peer"), state,
+		       *cmd_nodes_ago(span, p, "since_s") ? " for " : "", span, *why ? ": " : "",
+		       why);
+	}
+}
+
 static int cmd_nodes_print_table(const json_t *answer)
 {
 	static const struct listing_column all[] = {
@@ -118,10 +178,11 @@ static int cmd_nodes_print_table(const json_t *answer)
 	listing_free(l);
 	json_array_foreach (json_object_get(answer, "dropped"), i, n)
 		printf("%s: %s\n", listing_string(n, "name"), listing_string(n, "reason"));
+	cmd_nodes_print_missing(answer);
 	return rc ? 1 : listing_end();
 }
 
-static int once(struct client_patience *patience, const char *run_dir, bool json)
+static int once(struct client_patience *patience, const char *run_dir, bool json, bool peers)
 {
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
@@ -131,7 +192,9 @@ static int once(struct client_patience *patience, const char *run_dir, bool json
 		fprintf(stderr, "iocom nodes: %s\n", err.text);
 		return 1;
 	}
-	rc = json ? listing_print_json(answer) : cmd_nodes_print_table(answer);
+	rc = json    ? listing_print_json(answer)
+	     : peers ? cmd_nodes_print_peers(answer)
+		     : cmd_nodes_print_table(answer);
 	json_decref(answer);
 	return rc;
 }
@@ -139,21 +202,21 @@ static int once(struct client_patience *patience, const char *run_dir, bool json
 int cmd_nodes(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"watch", optional_argument, NULL, 'w'},
-		{"run-dir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{"json", no_argument, NULL, 'j'},	 {"peers", no_argument, NULL, 'p'},
+		{"watch", optional_argument, NULL, 'w'}, {"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},	 {0},
 	};
 	struct client_patience patience = {.name = "iocom nodes"};
 	const char *run_dir = NULL;
 	double watch = 0;
-	bool json = false;
+	bool json = false, peers = false;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (c == 'j')
 			json = true;
+		else if (c == 'p')
+			peers = true;
 		else if (c == 'w')
 			watch = optarg ? strtod(optarg, NULL) : 1;
 		else if (c == 'r')
@@ -172,7 +235,7 @@ int cmd_nodes(int argc, char **argv)
 		return 2;
 	}
 	for (;;) {
-		int rc = once(&patience, run_dir, json);
+		int rc = once(&patience, run_dir, json, peers);
 
 		if (rc || watch <= 0)
 			return rc;

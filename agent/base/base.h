@@ -14,6 +14,7 @@
 #include "iocom/err.h"
 #include "user/log.h"
 
+struct complaints;
 struct loop_share;
 
 struct base {
@@ -21,8 +22,9 @@ struct base {
 	struct logger *log;
 	struct counters *counters;
 	const struct settings *set;
-	struct loop_share *shares; /* each user's part of the loop's time; NULL: not counted */
-	uint64_t boot_id;	   /* identifies this start of the agent: random, never 0 */
+	struct loop_share *shares;     /* each user's part of the loop's time; NULL: not counted */
+	struct complaints *complaints; /* what was complained of; NULL: each is logged */
+	uint64_t boot_id;	       /* identifies this start of the agent: random, never 0 */
 };
 
 /* Counts and logs a failure of the journal. */

@@ -42,6 +42,9 @@
 	X(peers_refused)    /* a silent peer's agent says that it does not understand us */        \
 	X(admissions_granted)                                                                      \
 	X(admissions_refused)                                                                      \
+	X(clusters_refused)	    /* greetings of nodes of other clusters */                     \
+	X(complaints_replaced)	    /* repeated complaints that made room for others */            \
+	X(nodes_left)		    /* nodes whose agents said that they stop */                   \
 	X(names_failures)	    /* the name service did not answer */                          \
 	X(paths_refused)	    /* too many path checks, or checks that hang */                \
 	X(restartable_refused_full) /* too many restartable jobs */                                \

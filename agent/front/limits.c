@@ -4,6 +4,7 @@
 
 #include "agent/base/acceptor.h"
 #include "agent/base/accounts.h"
+#include "agent/base/complaints.h"
 #include "agent/base/loop_share.h"
 #include "agent/cluster/seal.h"
 #include "agent/cluster/stream.h"
@@ -67,6 +68,9 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"skews", skews_count(&peers->skews), SKEWS_MAX, .turns = true,
 		 .counter = "bulletins_refused_skew", /* a refused sealed message has a counter */
 		 .refused = front->base->counters->bulletins_refused_skew},
+		{"complaints_repeated",
+		 front->base->complaints ? front->base->complaints->count : 0, COMPLAINTS_MAX,
+		 .turns = true, COUNTED(complaints_replaced)},
 		{"bulletin_guests", net.bulletin_guests, CONNECTION_LIMIT_MAX,
 		 COUNTED(guests_refused)},
 		{"control_guests", net.control_guests, CONNECTION_LIMIT_MAX,

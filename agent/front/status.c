@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/front/limits.h"
+#include "agent/front/nodes_peers.h"
 #include "agent/guest/user_limits.h"
 #include "user/clock.h"
 #include "user/utf8.h"
@@ -76,7 +77,7 @@ void status_request(struct front *front, struct client *c, const msgpack_object 
 	for (size_t i = 0; i < front->peers->matrix.count; i++)
 		others += matrix_at(&front->peers->matrix, i)->alive;
 	client_json(
-		c, json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:s,s:o,s:o,s:o,s:o,s:o*}",
+		c, json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:s,s:o,s:o,s:o,s:o,s:o,s:o*}",
 			     "version", 1, "iocom", IOCOM_VERSION, "node", front->base->set->name,
 			     "pid", (int)getpid(), "uptime_s",
 			     (double)(loop_boot_ns(front->base->loop) - front->pulse->started_ns) /
@@ -85,6 +86,7 @@ void status_request(struct front *front, struct client *c, const msgpack_object 
 			     (json_int_t)others, "degraded_columns",
 			     (json_int_t)front->pulse->ndegraded, "cgroup", front->unified, "drops",
 			     drops, "counters", counters_json(front), "bounds", limits_json(front),
-			     "settings", settings_json(front, client_who(c)->uid), "user_limits",
+			     "settings", settings_json(front, client_who(c)->uid), "peers",
+			     nodes_peers_json(front), "user_limits",
 			     front->user_limits ? user_limits_json(front->user_limits) : NULL));
 }

@@ -50,7 +50,11 @@ static int place_request_check_node(const struct place *p, struct iocom_err *err
 				     node);
 	if (skews_say(home->skews, node, loop_boot_ns(home->base->loop), why, sizeof(why)))
 		return iocom_err_set(err, -ENOENT, "node '%s' is not believed: %s", node, why);
-	if (e)
+	if (e && e->left)
+		snprintf(silent, sizeof(silent),
+			 "stopped since %.0f s: its agent said so; start iocomd there",
+			 (double)matrix_age_ns(e, loop_boot_ns(home->base->loop)) / 1e9);
+	else if (e)
 		snprintf(silent, sizeof(silent),
 			 "silent for %.0f s: it is down or cut off (is iocomd running there?)",
 			 (double)matrix_age_ns(e, loop_boot_ns(home->base->loop)) / 1e9);

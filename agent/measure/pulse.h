@@ -104,5 +104,7 @@ void pulse_own_vector(void *pulse, struct iocom_vector *v);
  * The load may have changed: publishes a significant change at once, at most every PULSE_NOTICE_MS.
  */
 void pulse_changed(void *pulse);
+/* The agent stops: publishes a last vector, which says so. */
+void pulse_leave(struct pulse *pulse);
 
 #endif

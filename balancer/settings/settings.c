@@ -32,6 +32,19 @@ static int check_name(void *target, const char *value, struct iocom_err *err)
 	return 0;
 }
 
+/* The name crosses in credentials, and in sentences of other nodes. */
+static int check_cluster(void *target, const char *value, struct iocom_err *err)
+{
+	(void)target;
+	if (value[strspn(value,
+			 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")])
+		return iocom_err_set(err, -EINVAL,
+				     "expected a cluster's name of letters, digits, '.', '_' and "
+				     "'-', not '%.64s'",
+				     value);
+	return 0;
+}
+
 /* An agent takes fewer policies than a view does: those without the feedback controller. */
 static int unknown_policy(const char *name, struct iocom_err *err)
 {
@@ -331,9 +344,9 @@ static const struct config_key keys[] = {
 	{"name", "NAME", "this node's name [the host's name]", NULL, CONFIG_STRING, FIELD(name), 0,
 	 0, check_name},
 	{"cluster", "NAME", "the cluster's name: nodes of others are refused [none]", NULL,
-	 CONFIG_STRING, FIELD(cluster), 0, 0, NULL},
-	{"listen", "ADDR", "address to listen at; needed with peers [127.0.0.1]", NULL,
-	 CONFIG_STRING, FIELD(listen), 0, 0, NULL},
+	 CONFIG_STRING, FIELD(cluster), 0, 0, check_cluster},
+	{"listen", "ADDR", "address to listen at; needed with peers", NULL, CONFIG_STRING,
+	 FIELD(listen), 0, 0, NULL},
 	{"address", "ADDR", "address told to peers [the listen address]", NULL, CONFIG_STRING,
 	 FIELD(address), 0, 0, NULL},
 	{"port", "PORT", "base port: bulletins; +1 control, +2 job streams", "7700", CONFIG_COUNT,
@@ -342,6 +355,8 @@ static const struct config_key keys[] = {
 	 0, 0, set_peers},
 	{"period", "SECONDS", "how often loads are measured and published", "1", CONFIG_NUMBER,
 	 FIELD(period_s), 0.05, 3600, NULL},
+	{"sensitivity", "X", "a load that changes by more than this part of it is told at once",
+	 "0.25", CONFIG_NUMBER, FIELD(sensitivity), 0.01, 1, NULL},
 	{"run-dir", "DIR", "sockets of running things", "/run/iocom", CONFIG_STRING, FIELD(run_dir),
 	 0, 0, check_absolute},
 	{"state-dir", "DIR", "job journal and class profiles", "/var/lib/iocom", CONFIG_STRING,
@@ -519,9 +534,13 @@ int settings_complete(struct settings *s, struct iocom_err *err)
 				"one with --name",
 				s->name);
 	}
+	if (s->npeers && !s->listen[0])
+		return iocom_err_set(err, -EINVAL,
+				     "peers are named (%s%s), but no address to listen at: they "
+				     "could not reach this node; set listen to the address of this "
+				     "machine that they know",
+				     s->peers[0].address, s->npeers > 1 ? " ..." : "");
 	if (settings_networked(s)) {
-		if (!s->listen[0])
-			strcpy(s->listen, "127.0.0.1");
 		if (!s->address[0] && wildcard(s->listen))
 			return iocom_err_set(
 				err, -EINVAL,

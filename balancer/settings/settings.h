@@ -38,6 +38,7 @@ struct settings {
 	struct settings_peer peers[SETTINGS_PEERS_MAX];
 	size_t npeers;
 	double period_s;
+	double sensitivity; /* the part of a load by which it changes before it is told at once */
 	char run_dir[SETTINGS_PATH_MAX];
 	char state_dir[SETTINGS_PATH_MAX];
 	char munge_socket[SETTINGS_PATH_MAX];

@@ -16,6 +16,8 @@
 /* Binary form of the vector: 1 = available, 0 = saturated (MODEL 3.14). */
 #define IOCOM_BIT_IO  1u
 #define IOCOM_BIT_CPU 2u
+/* The agent stops, and this is its last vector. */
+#define IOCOM_BIT_LEAVES 4u
 
 struct iocom_vector {
 	char name[IOCOM_NAME_MAX];

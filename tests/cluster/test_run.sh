@@ -128,7 +128,7 @@ tap_is "explain of an unknown job: 1" "$(status on n1 iocom explain no-such-job)
 MUNGE=$(on n1 sh -c 'echo "$IOCOM_MUNGE_SOCKET"')
 agent() { "$TESTBED" exec n1 -- iocomd --run-dir "$SCRATCH/run" --state-dir "$SCRATCH/state" --port 7800 "$@" 2>&1; }
 tap_like "port in use" "$(agent --listen 10.77.0.1 --port 7700 --peers 10.77.0.9 --munge-socket "$MUNGE")" '77(00|01|02).*(in use|uses)'
-tap_like "no munged" "$(agent --peers 10.77.0.2 --munge-socket /nowhere/sock)" 'munge'
+tap_like "no munged" "$(agent --listen 10.77.0.1 --peers 10.77.0.2 --munge-socket /nowhere/sock)" 'munge'
 printf '[iocom]\nperiod = 1\nlisten 10.77.0.1\n' >"$SCRATCH/c.conf"
 tap_like "malformed configuration: file and line" "$(agent --config "$SCRATCH/c.conf")" 'c\.conf:3'
 printf '[iocom]\nperoid = 1\n' >"$SCRATCH/c.conf"

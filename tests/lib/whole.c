@@ -219,6 +219,7 @@ static int make_ground(struct whole *w, const char *journal, struct iocom_err *e
 	strcpy(w->set.run_dir, w->dir);
 	strcpy(w->set.state_dir, w->dir);
 	w->set.period_s = 1;
+	w->set.sensitivity = 0.25;
 	w->set.cpu_speed = 1;
 	w->set.accept_jobs = true;
 	w->set.lease_s = 30;

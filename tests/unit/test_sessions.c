@@ -284,14 +284,14 @@ static void test_refusal(void **state)
 	(void)state;
 	hello_of(&a, &self_a, "b", &hello);
 	msgpack_sbuffer_init(&out);
-	greeting_refuse("go \033[31maway\n", &out);
+	greeting_refuse(PEER_C_CLUSTER, "go \033[31maway\n", &out);
 	take(&answer, &out);
 	assert_int_equal(trust_of(&a, &self_a, &answer, &err), -EPROTO);
 	assert_string_equal(err.text, "go ?[31maway?");
 	memset(long_text, 'x', sizeof(long_text) - 1);
 	long_text[sizeof(long_text) - 1] = 0;
 	msgpack_sbuffer_init(&out);
-	greeting_refuse(long_text, &out);
+	greeting_refuse(PEER_C_NONE, long_text, &out);
 	take(&answer, &out);
 	assert_true(answer.n < 300);
 	greeting_end(&a);
