@@ -22,7 +22,7 @@
 #include "agent/base/accounts.h"
 #include "agent/jobs/journal.h"
 #include "agent/jobs/journal_thread.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 #include "user/trust.h"
 
 /* Makes the name of the new directory PATH durable.  Returns 0 or negative errno. */

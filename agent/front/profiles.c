@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Request "profile": what classes of jobs need, as measured; see balancer/profile.h. */
+/* Request "profile": what classes of jobs need, as measured; see balancer/profile/profile.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

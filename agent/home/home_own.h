@@ -6,7 +6,7 @@
 #include "agent/home/home.h"
 #include "agent/jobs/job_order.h"
 #include "agent/jobs/journal.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 
 struct lease_held;
 struct outcomes;

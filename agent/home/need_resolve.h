@@ -6,7 +6,7 @@
 #ifndef IOCOM_NEED_RESOLVE_H
 #define IOCOM_NEED_RESOLVE_H
 
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 #include "balancer/view/need.h"
 
 /* What earlier runs say. */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "user/behaviour.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 #include "user/spec.h"
 
 /* How a job ended, or that it runs, and what it used. */

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "balancer/settings/profile_own.h"
+#include "balancer/profile/profile_own.h"
 
 #define ALPHA	  0.5
 #define WHOLE_RUN 5

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "balancer/settings/profile_own.h"
+#include "balancer/profile/profile_own.h"
 
 #define MOST 1000 /* classes that are looked at */
 

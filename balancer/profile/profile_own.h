@@ -6,7 +6,7 @@
 #include <sqlite3.h>
 
 #include "balancer/settings/database.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 
 #define TEXT(x)	   TEXT_(x)
 #define TEXT_(x)   #x

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "balancer/settings/profile_own.h"
+#include "balancer/profile/profile_own.h"
 
 #define NODES TEXT(PROFILE_NODES_MAX)
 
