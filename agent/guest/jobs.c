@@ -276,6 +276,8 @@ void job_report_make(const struct job *job, double cpu_speed, struct job_report 
 		.requests = (double)l->explicit_ops,
 		.request_kb = l->explicit_ops ? bytes / 1e3 / (double)l->explicit_ops : 0,
 		.memory_mb = rss / 1e6,
+		.read_kb = (double)l->explicit_read_bytes / 1e3,
+		.written_kb = (double)l->explicit_write_bytes / 1e3,
 		.faults_per_ms = cpu_ms > 0 ? (double)l->implicit_ops / cpu_ms : 0,
 	};
 	memcpy(out->job, job->order.job, sizeof(out->job));
