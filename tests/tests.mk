@@ -177,6 +177,10 @@ bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benc
 bench-decision: $(BUILD)/tests/bench/bench_decision ## a placement from request to answer, 10 to 10,000 nodes; WHAT="wal io-re": these policies
 	@$< $(WHAT)
 
+.PHONY: bench-profiles
+bench-profiles: all $(BUILD)/tests/tools/truth ## learned needs of real programs against the truth, after 1, 3 and 10 runs (root, 8 minutes); WHAT="--programs sort,gzip"
+	@bash tests/bench/profiles/bench.sh --build $(BUILD) $(WHAT)
+
 FIGURES ?= $(BUILD)/figures
 SEEDS   ?= 10
 .PHONY: figures
