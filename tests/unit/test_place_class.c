@@ -43,7 +43,10 @@ static int finish(void **state)
 /* A run of class sort that needed CPU_MS on an input of INPUT_MB. */
 static void ran(double cpu_ms, double input_mb)
 {
-	struct profile run = {.cpu_ms = cpu_ms, .wall_ms = cpu_ms, .memory_mb = 5};
+	struct profile run = {.cpu_ms = cpu_ms,
+			      .wall_ms = cpu_ms,
+			      .memory_mb = 5,
+			      .read_mb = input_mb > 0 ? input_mb : 0};
 	struct profile_origin origin = {.input_mb = input_mb, .node = "n1"};
 
 	assert_int_equal(profile_learn_run(all.nodes[0].profiles, PARTIES_UID, "sort", &run,
