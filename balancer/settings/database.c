@@ -27,7 +27,7 @@ int database_failed(const struct database *d, const char *verb, struct iocom_err
 	static const struct database_trouble troubles[] = {
 		{SQLITE_FULL, -ENOSPC, disk},
 		{SQLITE_IOERR, -EIO, disk},
-		{SQLITE_BUSY, -EBUSY, "; another program keeps it locked: end that one"},
+		{SQLITE_BUSY, -EBUSY, "; end the other program that uses it"},
 		{SQLITE_CORRUPT, -EUCLEAN, ""},
 		{SQLITE_NOTADB, -EUCLEAN, ""},
 	};
