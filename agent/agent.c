@@ -23,7 +23,7 @@
 #include "agent/jobs/journal.h"
 #include "agent/jobs/journal_thread.h"
 #include "agent/metrics/metrics.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 #include "user/cgroup.h"
 #include "user/clock.h"
 #include "user/keyring.h"

@@ -22,7 +22,7 @@
 #include "agent/base/accounts.h"
 #include "agent/jobs/journal.h"
 #include "agent/jobs/journal_thread.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 #include "user/trust.h"
 
 /* Makes the name of the new directory PATH durable.  Returns 0 or negative errno. */
@@ -145,6 +145,7 @@ static void agent_tell_migrated(struct agent *a, const char *file, const char *b
 static int agent_databases(struct agent *a, struct iocom_err *err)
 {
 	char path[SETTINGS_PATH_MAX + 16];
+	const char *aside, *why;
 	int rc;
 
 	/*
@@ -164,10 +165,17 @@ static int agent_databases(struct agent *a, struct iocom_err *err)
 	snprintf(path, sizeof(path), "%s/profile.db", a->set->state_dir);
 	rc = agent_trust_database(path, err);
 	if (!rc)
-		rc = profile_open(&a->profiles, path, err);
-	if (!rc)
-		agent_tell_migrated(a, path, profile_backup(a->profiles));
-	return rc;
+		rc = profile_renew(&a->profiles, path, err);
+	if (rc)
+		return rc;
+	agent_tell_migrated(a, path, profile_backup(a->profiles));
+	aside = profile_aside(a->profiles, &why);
+	if (*aside) {
+		a->counters.profiles_renewed++;
+		log_write(&a->log, LOG_L_WARNING,
+			  "%s; they are kept as %s, and learning begins anew", why, aside);
+	}
+	return 0;
 }
 
 static void agent_signalled(void *arg, uint32_t events)

@@ -14,6 +14,7 @@
 
 #include "balancer/client.h"
 #include "balancer/job_class.h"
+#include "balancer/job_input.h"
 
 const char ask_help[] =
 	"where:\n"
@@ -289,12 +290,20 @@ static int requests_of_bytes(const struct placement_request *r, struct need_opti
 	return 0;
 }
 
+int placement_request_needs(const struct placement_request *r, struct need_options *out,
+			    struct iocom_err *err)
+{
+	*out = r->ask.need;
+	return requests_of_bytes(r, out, err);
+}
+
 int placement_request_pack(const struct placement_request *r, bool run, const char *cwd,
 			   const char *executable, char *const *command, msgpack_sbuffer *out,
 			   struct iocom_err *err)
 {
 	char *const shown[] = {(char *)r->shown, NULL};
 	struct placement_ask ask = r->ask;
+	struct job_input input;
 
 	if (strlen(cwd) >= sizeof(ask.cwd) || strlen(executable) >= sizeof(ask.executable))
 		return iocom_err_set(err, -ENAMETOOLONG,
@@ -309,6 +318,9 @@ int placement_request_pack(const struct placement_request *r, bool run, const ch
 	placement_request_command_line(r->shown ? shown : command, ask.command,
 				       sizeof(ask.command));
 	ask.run = run;
+	input = job_input(command);
+	ask.input_bytes = input.bytes;
+	ask.input_id = input.id;
 	placement_ask_pack(&ask, out);
 	return 0;
 }

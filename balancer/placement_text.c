@@ -93,7 +93,9 @@ static void kept_sentence(const struct placement *p, FILE *out)
 {
 	const char *policy = p->policy, *home = p->home;
 
-	if (!strcmp(policy, "nlb"))
+	if (*p->light)
+		fprintf(out, "It runs at home, on %s: %s.", home, p->light);
+	else if (!strcmp(policy, "nlb"))
 		fprintf(out, "nlb never moves a job: it runs at home, on %s.", home);
 	else if (placement_known(p) == 1)
 		fprintf(out, "%s keeps it at home, on %s: no other node is known.", policy, home);
@@ -234,6 +236,8 @@ static void print_need(const struct placement *p, FILE *out)
 
 	if (!p->need_given)
 		return;
+	if (*p->learned)
+		fprintf(out, "%s.\n", p->learned);
 	fprintf(out, "The job needs:\n");
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
 		if (!(p->need_given & 1u << f))

@@ -84,6 +84,9 @@
 	X(outcomes_refused)	  /* a job's end before its submission: its response is unknown */ \
 	X(predictions_replaced)	  /* pairs of node and policy that made room for others */         \
 	X(progress_replaced)	  /* running jobs whose progress made room for that of others */   \
+	X(runs_learned_late)	  /* runs that had to wait for the locked class profiles */        \
+	X(runs_not_learned)	  /* runs that the class profiles could not take */                \
+	X(profiles_renewed)	  /* times that damaged class profiles were set aside */           \
 	X(journal_failures)                                                                        \
 	X(journal_sync_failures) /* the disk refused: nobody is told what it may not have */       \
 	X(sample_failures)                                                                         \

@@ -17,6 +17,7 @@
 #include "agent/guest/signals.h"
 #include "agent/guest/tickets.h"
 #include "agent/guest/user_limits.h"
+#include "agent/home/learn.h"
 #include "agent/home/progress.h"
 #include "agent/jobs/leases.h"
 #include "user/clock.h"
@@ -61,6 +62,7 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		 .refused = home.charges_lost},
 		{"running_jobs_noted", home.progress, PROGRESS_MAX, .turns = true,
 		 COUNTED(progress_replaced)},
+		{"runs_to_learn", home.to_learn, LEARN_LATER_MAX, COUNTED(runs_not_learned)},
 		{"predictions", home.predictions, PREDICTIONS_MAX, .turns = true,
 		 COUNTED(predictions_replaced)},
 		{"nodes", peers->matrix.count, MATRIX_NODES_MAX, COUNTED(vectors_refused_full)},

@@ -23,6 +23,7 @@
 #include "agent/base/loop_share.h"
 #include "agent/home/home_leases.h"
 #include "agent/home/home_own.h"
+#include "agent/home/learn.h"
 #include "agent/home/outcomes.h"
 #include "agent/home/progress.h"
 #include "user/clock.h"
@@ -60,16 +61,22 @@ static bool is_finished(const struct job_report *r)
 }
 
 /* Learns from a job that ended by itself, not from one that was killed half-way. */
-static void learn(struct home *home, uid_t uid, const char *class_name, const struct job_report *r)
+static void home_learn(struct home *home, const char *from, uid_t uid, const char *class_name,
+		       const struct journal_expected *expected, const struct job_report *r)
 {
-	struct iocom_err err = {0};
-	struct profile run;
+	struct learned_run run = {
+		.uid = uid,
+		.input_id = expected->input_id < 0 ? 0 : (uint64_t)expected->input_id,
+		.input_mb = expected->input_bytes < 0 ? -1 : (double)expected->input_bytes / 1e6,
+		.end_s = loop_real_ns(home->base->loop) / CLOCK_NS_PER_S,
+	};
 
 	if (!is_finished(r) || !class_name[0])
 		return;
-	job_report_profile(r, &run);
-	if (profile_learn(home->profiles, uid, class_name, &run, &err))
-		base_journal_failed(home->base, &err);
+	snprintf(run.class_name, sizeof(run.class_name), "%s", class_name);
+	snprintf(run.node, sizeof(run.node), "%s", from);
+	job_report_profile(r, &run.run);
+	learn_run(home, &run);
 }
 
 /* The measured response in ms; 0: it is unknown. */
@@ -162,7 +169,7 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		progress_forget(home->progress, r->job);
 		home_tell_finished(home, from, r);
 		home_tell_ended(home, r->job);
-		learn(home, uid, class_name, r);
+		home_learn(home, from, uid, class_name, &expected, r);
 		if (row.wall_ms > 0 && is_finished(r))
 			home_compare(home, r,
 				     &(struct outcome){.uid = uid,
@@ -226,7 +233,7 @@ static int home_progress(struct home *home, const char *from, const struct job_r
 	if (!rc && !ended && *class_name)
 		rc = progress_note(home->progress, uid, class_name, r,
 				   loop_boot_ns(home->base->loop));
-	if (rc == -EIO)
+	if (rc && rc != -ENOMEM)
 		base_journal_failed(home->base, &err);
 	return rc;
 }
@@ -369,6 +376,7 @@ void home_free(struct home *home)
 		return;
 	place_stop(home);
 	lease_unload(home);
+	learn_stop(home);
 	outcomes_free(home->outcomes);
 	progress_free(home->progress);
 	cluster_view_free(home->view);
@@ -378,6 +386,7 @@ void home_free(struct home *home)
 void home_chores(struct home *home)
 {
 	lease_expire(home);
+	learn_chores(home);
 }
 
 static bool is_gone(void *arg, const char *node)
@@ -416,6 +425,7 @@ void home_count(const struct home *home, struct home_counts *counts)
 		.charges = cluster_view_charges(home->view),
 		.predictions = outcomes_count(home->outcomes),
 		.progress = progress_count(home->progress),
+		.to_learn = home->nlater,
 		.charges_lost = cluster_view_charges_lost(home->view),
 		.vectors_left_out = cluster_view_left_out(home->view),
 	};

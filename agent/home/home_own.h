@@ -6,8 +6,9 @@
 #include "agent/home/home.h"
 #include "agent/jobs/job_order.h"
 #include "agent/jobs/journal.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 
+struct learn_later;
 struct lease_held;
 struct outcomes;
 struct place;
@@ -30,6 +31,8 @@ struct home {
 	struct lease_held *leases;
 	size_t nleases;
 	struct home_watch *watches;
+	struct learn_later *later; /* learn.c */
+	size_t nlater;
 };
 
 /* These call the watchers. */

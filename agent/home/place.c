@@ -67,7 +67,7 @@ static int place_basis(const struct need *need)
 	int basis = 0;
 
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
-		if (need->source[f] == NEED_OPTION)
+		if (need->source[f] == NEED_OPTION || need->source[f] == NEED_SET)
 			basis |= JOURNAL_BASIS_TOLD;
 		if (need->source[f] == NEED_PROFILE)
 			basis |= JOURNAL_BASIS_LEARNED;
@@ -273,6 +273,8 @@ static int place_answer(struct place *p, const struct view_decision *decision, u
 	a->forced = *a->ask.node != 0;
 	a->need = p->order.need;
 	a->need_given = NEED_ALL;
+	a->learned = p->learned;
+	a->light = p->light;
 	a->seed = p->seed;
 	if (!rc)
 		rc = place_take_nodes(p, decision, now);

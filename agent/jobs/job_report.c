@@ -89,7 +89,7 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, more ? 17 : 16);
+	msgpack_pack_map(&pk, more ? 19 : 18);
 	pack_str(&pk, "job", r->job);
 	pack_str(&pk, "state", r->state);
 	pack_u64(&pk, "kind", r->kind);
@@ -102,6 +102,8 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	pack_f64(&pk, "request_kb", r->request_kb);
 	pack_f64(&pk, "memory_mb", r->memory_mb);
 	pack_f64(&pk, "faults_per_ms", r->faults_per_ms);
+	pack_f64(&pk, "read_kb", r->read_kb);
+	pack_f64(&pk, "written_kb", r->written_kb);
 	pack_f64(&pk, "fault_requests", r->behaviour.fault_requests);
 	pack_f64(&pk, "fault_kb", r->behaviour.fault_kb);
 	pack_bin(&pk, "text", r->text, strlen(r->text));
@@ -150,7 +152,9 @@ int job_report_unpack(struct job_report *r, const msgpack_object *map)
 	    unpack_f64(map, "faults_per_ms", &r->faults_per_ms) ||
 	    unpack_str(map, "text", r->text, sizeof(r->text)) || r->cpu_ms < 0 || r->requests < 0 ||
 	    r->request_kb < 0 || r->memory_mb < 0 || r->faults_per_ms < 0 ||
-	    behaviour_unpack(&r->behaviour, map))
+	    job_report_number(&r->read_kb, map, "read_kb") ||
+	    job_report_number(&r->written_kb, map, "written_kb") || r->read_kb < 0 ||
+	    r->written_kb < 0 || behaviour_unpack(&r->behaviour, map))
 		return -EBADMSG;
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		if (!strcmp(r->state, states[i]))
@@ -182,6 +186,8 @@ void job_report_profile(const struct job_report *r, struct profile *run)
 		.rest_ms = fmax(0, wall - busy),
 		.com_ms = total[BEHAVIOUR_COM],
 		.disk_ms = total[BEHAVIOUR_DISK],
+		.read_mb = r->read_kb / 1e3,
+		.written_mb = r->written_kb / 1e3,
 		.behaviour = *b,
 	};
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "user/behaviour.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 #include "user/spec.h"
 
 /* How a job ended, or that it runs, and what it used. */
@@ -22,6 +22,7 @@ struct job_report {
 	uint64_t start_ns, end_ns, wall_ms;
 	double cpu_ms; /* at reference speed 1 */
 	double requests, request_kb, memory_mb, faults_per_ms;
+	double read_kb, written_kb; /* of the explicit requests; an older agent does not tell: 0 */
 	struct behaviour behaviour; /* its CPU times are at reference speed 1, too */
 	char text[256];
 };

@@ -169,6 +169,8 @@ struct journal_expected {
 	uint64_t submit_ns; /* CLOCK_REALTIME of home */
 	char policy[32];
 	struct journal_expectation expectation;
+	/* placement_ask, from the kept decision; below 0: unknown */
+	int64_t input_bytes, input_id;
 };
 /* Returns 0, -ENOENT, -EIO. */
 int journal_home_expected(struct journal *j, const char *job, struct journal_expected *out,

@@ -170,6 +170,23 @@ static void check_peers(struct doctor *d, const json_t *peers)
 			   json_array_size(peers));
 }
 
+/* An agent from before it could set them aside says nothing of them. */
+static void check_profiles(struct doctor *d, const json_t *profiles)
+{
+	const char *aside = json_string_value(json_object_get(profiles, "aside"));
+
+	if (!profiles)
+		return;
+	if (aside)
+		doctor_add(d, "profiles", DOCTOR_DEGRADED,
+			   "nothing needs to be done: learning has begun anew; a copy of before, if "
+			   "there is one (iocom profile export), can be imported",
+			   "the class profiles were set aside as %.300s: %.300s", aside,
+			   listing_string(profiles, "why"));
+	else
+		doctor_add(d, "profiles", DOCTOR_OK, NULL, "the class profiles are in order");
+}
+
 /* --- its settings ----------------------------------------------------------------- */
 
 /*
@@ -349,6 +366,7 @@ static void doctor_agent_told(struct doctor *d, const struct ucred *who, json_t 
 	check_bounds(d, json_object_get(answer, "bounds"));
 	check_user_limits(d, json_object_get(answer, "user_limits"));
 	check_peers(d, json_object_get(answer, "peers"));
+	check_profiles(d, json_object_get(answer, "profiles"));
 }
 
 /* Returns whether an agent is meant to run here: root asks, or one was set up. */

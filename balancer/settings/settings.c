@@ -418,6 +418,8 @@ static const struct config_key keys[] = {
 	 NULL},
 	{"lease-s", "S", "how long a restartable job may go on without its home node", "30",
 	 CONFIG_COUNT, FIELD(lease_s), 5, 3600, NULL},
+	{"light-ms", "MS", "jobs of classes that need less than this never leave home; 0: all may",
+	 "200", CONFIG_COUNT, FIELD(light_ms), 0, 3600000, NULL},
 	{"spool-mb", "N", "MiB of a detached job's output that are kept", "64", CONFIG_COUNT,
 	 FIELD(spool_mb), 0, 1048576, NULL},
 	{"spool-total-mb", "N", "MiB of output kept of all jobs together", "1024", CONFIG_COUNT,

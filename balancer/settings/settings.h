@@ -69,6 +69,7 @@ struct settings {
 	uint32_t keep_jobs, keep_days;
 	/* the lease of restartable jobs that are submitted here */
 	uint32_t lease_s;
+	uint32_t light_ms; /* classes that need less processor and disk stay at home; 0: none */
 	uint32_t spool_mb, spool_total_mb; /* MiB of detached jobs' output: of one, of all */
 	uint32_t spool_user_mb;		   /* MiB of one user other than root; 0: half of all */
 	struct settings_peer metrics;	   /* where /metrics is served; address "": nowhere */

@@ -21,6 +21,8 @@ static const struct placement_member decided[] = {
 	M("policy", STRING, ALWAYS, policy),
 	M("home", STRING, ALWAYS, home),
 	M("forced", BOOLEAN, ALWAYS, forced),
+	M("learned", STRING, GIVEN, learned),
+	M("light", STRING, GIVEN, light),
 };
 
 static const struct placement_member drawn[] = {
@@ -69,6 +71,7 @@ void placement_init(struct placement *p)
 	need_init(&p->need);
 	plan_record_fini(&p->plan);
 	p->policy = p->home = p->node = p->job = p->address = p->directory = p->first = "";
+	p->learned = p->light = "";
 	p->nonce = p->key = p->munge_socket = p->lost.silent = p->lost.state = "";
 }
 

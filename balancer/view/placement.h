@@ -31,6 +31,8 @@
 #define PLACEMENT_POLICY_MAX   64
 #define PLACEMENT_CLASS_MAX    64
 #define PLACEMENT_COMMAND_MAX  256
+#define PLACEMENT_BYTES_MAX    (1ull << 60)
+#define PLACEMENT_INPUT_ID_MAX ((1ull << 53) - 1)
 #define PLACEMENT_SPEC_MAX     (64u << 10) /* a longer spec has a message of its own */
 
 /*
@@ -72,7 +74,11 @@
 	/* the client tells others the job's name before the job begins */                         \
 	X(FLAG, named, "named", 0, ASKED)                                                          \
 	/* a login: if the node lacks the directory, the job begins in "/" */                      \
-	X(FLAG, home_dir, "home_dir", 0, ASKED)
+	X(FLAG, home_dir, "home_dir", 0, ASKED)                                                    \
+	/* the bytes of the files that its command names, and what tells command and files from    \
+	   others (balancer/job_input.h); they inform its own user's profiles only */              \
+	X(COUNT, input_bytes, "input_bytes", PLACEMENT_BYTES_MAX, KEPT)                            \
+	X(COUNT, input_id, "input_id", PLACEMENT_INPUT_ID_MAX, KEPT)
 
 #define PLACEMENT_MEMBER_TEXT(member, bound)		   char member[bound];
 #define PLACEMENT_MEMBER_NAME(member, bound)		   char member[bound];
@@ -128,6 +134,8 @@ struct placement {
 	const char *policy, *home;
 	const char *node; /* the chosen node */
 	bool forced;	  /* the request named the node */
+	const char *learned; /* what is known of the job's class, as a sentence; "": nothing */
+	const char *light;   /* why it is too light to go anywhere, as a clause; "": it is not */
 	bool failed;	  /* no node took the job */
 	uint64_t seed;
 	struct need need;

@@ -51,13 +51,13 @@ check_room balancer/view 'include/|balancer/view/'
 for room in user user/*/; do
 	check_room "${room%/}" "include/|user/|bpf/|$skeleton"
 done
-for room in balancer balancer/{batch,doctor,record,run,settings,top}; do
+for room in balancer balancer/{batch,doctor,profile,record,run,settings,top}; do
 	check_room "$room" 'include/|user/|balancer/'
 done
 check_room agent/shim 'include/|user/|agent/'
 # The agent's inner walls: agent*.c alone know all parts.  home/ and guest/ are two parties that
 # talk in messages (cluster/peer_message.h) and include nothing of each other.
-below='include/|user/|balancer/(settings|view)/'
+below='include/|user/|balancer/(profile|settings|view)/'
 check_room agent/base "$below|agent/base/"
 check_room agent/jobs "$below|agent/(base|jobs)/"
 check_room agent/measure "$below|agent/(base|jobs|measure)/"
