@@ -13,6 +13,7 @@
 #include "agent/guest/user_limits.h"
 #include "agent/measure/host.h"
 #include "agent/measure/pulse.h"
+#include "agent/owner/owner_part.h"
 
 struct agent {
 	struct settings *set; /* the caller owns it; changed only while the agent is set up */
@@ -40,6 +41,7 @@ struct agent {
 	struct pulse pulse;
 	struct peers peers;
 	struct user_limits user_limits;
+	struct owner_part *owner;
 	struct guest *guest;
 	struct home *home;
 	struct front front;

@@ -457,6 +457,7 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 	};
 	memcpy(v->name, self->name, sizeof(v->name));
 	memcpy(v->address, self->address, sizeof(v->address));
+	memcpy(v->owner, self->owner, sizeof(v->owner));
 	add_jobs(jobs, njobs, v);
 	v->memory_available_mb = fmax(0, v->memory_mb - v->memory_requested_mb);
 	capacities(state, self, v);
@@ -478,6 +479,7 @@ static bool moved(double a, double b, double floor)
 bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *new)
 {
 	return old->bits != new->bits || old->accepts_jobs != new->accepts_jobs ||
+	       strcmp(old->owner, new->owner) != 0 ||
 	       old->jobs != new->jobs || moved(old->run_queue, new->run_queue, 0.5) ||
 	       moved(old->explicit_per_ms, new->explicit_per_ms, 0.01) ||
 	       moved(old->memory_requested_mb, new->memory_requested_mb, 50) ||
