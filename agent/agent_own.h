@@ -16,7 +16,7 @@
 #include "agent/owner/owner_part.h"
 
 struct agent {
-	struct settings *set; /* the caller owns it; changed only while the agent is set up */
+	struct settings *set; /* the caller owns it; changed while the agent is set up, and by a reload */
 	struct logger log;
 	struct counters counters;
 	struct base base;
@@ -50,6 +50,9 @@ struct agent {
 	struct pulse_watch peers_watch;
 
 	struct loop_fd signals;
+	/* Reads the settings again; NULL: nobody can. */
+	int (*read_settings)(void *arg, struct settings *next, struct iocom_err *err);
+	void *read_arg;
 	struct loop_timer chores;
 	struct tick tick;
 	struct watchdog watchdog;
@@ -66,6 +69,8 @@ int agent_make_ground(struct agent *a, struct iocom_err *err);
  * /metrics if the settings say so; else a->net stays NULL.  Returns the same.
  */
 int agent_make_net(struct agent *a, bool networked, struct iocom_err *err);
+/* agent_reload.c: reads the settings again, on SIGHUP. */
+void agent_reload(struct agent *a);
 /* agent_parts.c: makes the parts and wires them to each other.  Returns the same. */
 int agent_make_parts(struct agent *a, struct iocom_err *err);
 

@@ -45,11 +45,6 @@ struct guest_asking {
 
 struct guest_ports {
 	void *arg;
-	/*
-	 * Returns true if the node's owner lets the job in; otherwise WHY says why not.  NULL: the
-	 * owner has no rules.
-	 */
-	bool (*owner)(void *arg, const struct guest_asking *asking, char *why, size_t size);
 	/* This node's vector as of now, with all leases; sequence: of the last vector sent. */
 	void (*own_vector)(void *arg, struct iocom_vector *own);
 	uint64_t (*sequence)(void *arg);
@@ -60,6 +55,11 @@ struct guest_ports {
 	/* Deferred answers to homes; the same as peers_answer. */
 	void (*answer)(void *arg, uint64_t ticket, enum peer_type type,
 		       const struct peer_answer *answer);
+	/*
+	 * Returns true if the node's owner lets the job in; otherwise WHY says why not.  NULL: the
+	 * owner has no rules.
+	 */
+	bool (*owner)(void *arg, const struct guest_asking *asking, char *why, size_t size);
 };
 
 struct guest_config {
