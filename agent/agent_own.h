@@ -16,7 +16,8 @@
 #include "agent/owner/owner_part.h"
 
 struct agent {
-	struct settings *set; /* the caller owns it; changed while the agent is set up, and by a reload */
+	struct settings
+		*set; /* the caller owns it; changed while the agent is set up, and by a reload */
 	struct logger log;
 	struct counters counters;
 	struct base base;

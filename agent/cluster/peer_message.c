@@ -313,7 +313,9 @@ void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msg
 		pack_ticket(answer, &pk);
 		return;
 	}
-	msgpack_pack_map(&pk, type == PEER_KEY ? 5 : type == PEER_DONE || type == PEER_OWNER ? 3 : 2);
+	msgpack_pack_map(&pk, type == PEER_KEY				? 5
+			      : type == PEER_DONE || type == PEER_OWNER ? 3
+									: 2);
 	pack_bool(&pk, "ok", answer->ok);
 	pack_str(&pk, "text", answer->text);
 	if (type == PEER_KEY)
@@ -378,8 +380,8 @@ int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const ms
 		answer->text[0] = 0;
 	if (type == PEER_ATTACH)
 		return answer->ok ? unpack_ticket(&answer->attach, body) : 0;
-	if (type == PEER_OWNER)
-		return unpack_str(body, "json", answer->json, sizeof(answer->json)) ? -EBADMSG : 0;
+	if (type == PEER_OWNER && unpack_str(body, "json", answer->json, sizeof(answer->json)))
+		return -EBADMSG;
 	if (type == PEER_KEY && answer->ok && unpack_bulletin_key(&answer->key, body))
 		return -EBADMSG;
 	/* An older home takes only the first report and sends no count. */

@@ -78,8 +78,8 @@ void front_chores(struct front *front);
 typedef void front_request(struct front *front, struct client *client,
 			   const msgpack_object *request);
 front_request attach_request, explain_request, jobs_request, kill_request, nodes_request,
-	owner_request, profiles_request, record_request, report_request, status_request, submit_request,
-	top_request, wait_request;
+	owner_request, profiles_request, record_request, report_request, status_request,
+	submit_request, top_request, wait_request;
 
 /* --- top_request.c --- */
 

@@ -479,8 +479,8 @@ static bool moved(double a, double b, double floor)
 bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *new)
 {
 	return old->bits != new->bits || old->accepts_jobs != new->accepts_jobs ||
-	       strcmp(old->owner, new->owner) != 0 ||
-	       old->jobs != new->jobs || moved(old->run_queue, new->run_queue, 0.5) ||
+	       strcmp(old->owner, new->owner) != 0 || old->jobs != new->jobs ||
+	       moved(old->run_queue, new->run_queue, 0.5) ||
 	       moved(old->explicit_per_ms, new->explicit_per_ms, 0.01) ||
 	       moved(old->memory_requested_mb, new->memory_requested_mb, 50) ||
 	       moved(old->disk_utilisation, new->disk_utilisation, 0.1) ||

@@ -70,6 +70,8 @@ bool owner_part_admit(struct owner_part *part, const struct guest_asking *asking
  */
 int owner_part_obey(struct owner_part *part, const struct owner_ask *ask, uid_t uid,
 		    const char *from, json_t **answer, struct iocom_err *err);
+/* How many requests of other nodes munged looks at. */
+size_t owner_part_asking(const struct owner_part *part);
 /* The peers_handler of PEER_OWNER. */
 int owner_part_asked(void *part, const struct peer_request *request, uint64_t ticket,
 		     struct peer_answer *answer);

@@ -124,6 +124,11 @@ static void remote_opened(void *arg, struct seal_answer *opened)
 	question_free(q);
 }
 
+size_t owner_part_asking(const struct owner_part *part)
+{
+	return part->nquestions;
+}
+
 static int remote_ask_munged(struct owner_part *part, const struct peer_request *request,
 			     const struct owner_ask *ask, uint64_t ticket, struct iocom_err *err)
 {
@@ -132,6 +137,7 @@ static int remote_ask_munged(struct owner_part *part, const struct peer_request 
 
 	if (!part->config.peers->seal)
 		return iocom_err_set(err, -EHOSTDOWN, "this node has no munged");
+	part->base->counters->owner_refused += part->nquestions == OWNER_QUESTIONS_MAX;
 	if (part->nquestions == OWNER_QUESTIONS_MAX)
 		return iocom_err_set(err, -EAGAIN, "too many requests to the owner's part wait");
 	q = calloc(1, sizeof(*q));

@@ -23,8 +23,8 @@
 #define LEASE_WHY_MAX 160
 
 struct lease {
-	uint64_t until_ms; /* 0: the job needs no lease */
-	const char *why;   /* why the job was ended; NULL: it was not */
+	uint64_t until_ms;	      /* 0: the job needs no lease */
+	const char *why;	      /* why the job was ended; NULL: it was not */
 	char expelled[LEASE_WHY_MAX]; /* why the owner expels the job; "": nobody does */
 };
 
