@@ -41,6 +41,7 @@ static void agent_chores(void *arg)
 	struct agent *a = arg;
 
 	guest_chores(a->guest);
+	owner_part_chores(a->owner);
 	home_chores(a->home);
 	peers_chores(&a->peers);
 	front_chores(&a->front);
@@ -54,8 +55,10 @@ static void agent_chores(void *arg)
 
 static int begin(struct agent *a, struct iocom_err *err)
 {
-	int rc = pulse_start(&a->pulse, err);
+	int rc;
 
+	owner_part_begin(a->owner, a->guest);
+	rc = pulse_start(&a->pulse, err);
 	if (!rc)
 		rc = home_load(a->home, err);
 	if (!rc)
@@ -162,6 +165,7 @@ void agent_stop(struct agent *a)
 	journal_thread_free(a->journal_thread); /* answers that wait for the disk still leave */
 	streams_free(a->streams);
 	guest_stop(a->guest);
+	owner_part_free(a->owner);
 	peers_stop(&a->peers); /* this ends decisions under way */
 	front_stop(&a->front);
 	metrics_free(a->metrics);

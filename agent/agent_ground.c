@@ -190,6 +190,10 @@ static void agent_signalled(void *arg, uint32_t events)
 				;
 			continue;
 		}
+		if (info.ssi_signo == SIGHUP) {
+			agent_reload(a);
+			continue;
+		}
 		log_write(&a->log, LOG_L_INFO, "stopping (signal %u); running jobs go on",
 			  info.ssi_signo);
 		loop_stop(a->base.loop);
@@ -205,6 +209,7 @@ static int agent_catch_signals(struct agent *a, struct iocom_err *err)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -32,7 +32,10 @@ static const char help[] =
 	"class\n"
 	"            needs less what they did (LEFT, SENT, RECV: on 137 columns or more)\n"
 	"  SENT RECV TCP that leaves or enters the node\n"
-	"  JOBS      of iocom that run there; OWNER open: the node takes jobs of other nodes\n\n"
+	"  JOBS      of iocom that run there\n"
+	"  OWNER     open, limited, draining, closed: what its owner lets jobs of other nodes do; "
+	"the\n"
+	"            lines below the table say more, `iocom owner --node` all\n\n"
 	"Below it: nodes that were dropped, and configured peers that are not heard, and why.\n\n"
 	"  --peers          all configured peers: heard, refused, timed out, key differs ...\n"
 	"  --json           the whole vectors, one document\n"
@@ -70,7 +73,9 @@ static void disk_cells(struct listing *l, const json_t *n)
 
 static void cmd_nodes_row(struct listing *l, const json_t *n, bool wide)
 {
+	const char *owner;
 	char age[32];
+	size_t length;
 
 	listing_span(age, sizeof(age), listing_number(n, "age_ms"));
 	listing_cell(l, "%s%s", listing_string(n, "name"),
@@ -90,7 +95,13 @@ static void cmd_nodes_row(struct listing *l, const json_t *n, bool wide)
 		listing_cell(l, "%.2f", listing_number(n, "received_mb_per_s"));
 	}
 	listing_cell(l, "%.0f", listing_number(n, "jobs"));
-	listing_cell(l, "%s", json_is_true(json_object_get(n, "accepts_jobs")) ? "open" : "closed");
+	owner = listing_string(n, "owner");
+	length = strcspn(owner, ":");
+	if (length)
+		listing_cell(l, "%.*s", (int)length, owner);
+	else
+		listing_cell(l, "%s",
+			     json_is_true(json_object_get(n, "accepts_jobs")) ? "open" : "closed");
 }
 
 /* --- configured peers --------------------------------------------------------------- */
@@ -176,6 +187,10 @@ static int cmd_nodes_print_table(const json_t *answer)
 		cmd_nodes_row(l, n, wide);
 	rc = listing_print(l, stdout);
 	listing_free(l);
+	json_array_foreach (json_object_get(answer, "nodes"), i, n)
+		if (*listing_string(n, "owner"))
+			printf("%s: owner: %s\n", listing_string(n, "name"),
+			       listing_string(n, "owner"));
 	json_array_foreach (json_object_get(answer, "dropped"), i, n)
 		printf("%s: %s\n", listing_string(n, "name"), listing_string(n, "reason"));
 	cmd_nodes_print_missing(answer);

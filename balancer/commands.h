@@ -15,6 +15,7 @@ int cmd_explain(int argc, char **argv);
 int cmd_jobs(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);
+int cmd_owner(int argc, char **argv);
 int cmd_place(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_record(int argc, char **argv);

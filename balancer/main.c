@@ -24,6 +24,7 @@ static const struct command commands[] = {
 	{"attach", cmd_attach, "the output and exit status of a running or ended job"},
 	{"wait", cmd_wait, "wait until jobs have ended; return their exit status"},
 	{"kill", cmd_kill, "send a signal to jobs, wherever they run"},
+	{"owner", cmd_owner, "what this machine lets jobs of other nodes use"},
 	{"profile", cmd_profile, "what classes of jobs need, learned from their runs"},
 	{"doctor", cmd_doctor, "what is missing here, and what this kernel cannot tell"},
 	{"calibrate", cmd_calibrate,

@@ -298,6 +298,14 @@ static void placement_text_print_reasons(const struct plan_record *plan, FILE *o
 	print_meanings(plan, out);
 }
 
+static bool placement_text_refused(const struct placement *p, const char *node)
+{
+	for (size_t i = 0; i < p->nrefused; i++)
+		if (!strcmp(p->refused[i].node, node))
+			return true;
+	return false;
+}
+
 /* Lists the candidates that a criterion refused, and the targets that refused at admission. */
 static void print_refusals(const struct placement *p, FILE *out)
 {
@@ -313,6 +321,17 @@ static void print_refusals(const struct placement *p, FILE *out)
 			r->criterion);
 		reason_numbers(r, out);
 		fprintf(out, " does not hold\n");
+		any = true;
+	}
+	for (size_t i = 0; i < p->nnodes; i++) {
+		const struct placement_node *n = &p->nodes[i];
+
+		/* Such a node was not even asked, unless by name. */
+		if (n->vector.accepts_jobs || n->self || !*n->vector.owner ||
+		    placement_text_refused(p, n->vector.name))
+			continue;
+		fprintf(out, "%s  %s: owner: %s\n", any ? "" : "Refused candidates:\n",
+			n->vector.name, n->vector.owner);
 		any = true;
 	}
 	for (size_t i = 0; i < p->nrefused; i++) {

@@ -502,16 +502,19 @@ static void remove_when_left(struct cgroup *group, unsigned limit_ms)
 void cgroup_tidy(const char *scope, unsigned limit_ms)
 {
 	struct cgroup_mounts mounts;
-	struct cgroup jobs, shims;
+	struct cgroup jobs, guests, shims;
 
 	if (cgroup_mounts_read("/proc/self/mounts", &mounts, NULL) ||
 	    cgroup_name(&mounts, scope, "jobs", &jobs, NULL) ||
+	    cgroup_name(&mounts, scope, "guests", &guests, NULL) ||
 	    cgroup_name(&mounts, scope, "shims", &shims, NULL))
 		return;
-	for (size_t i = 0; i <= jobs.nv1; i++)
+	for (size_t i = 0; i <= jobs.nv1; i++) {
 		remove_users(i < jobs.nv1 ? jobs.v1[i] : jobs.v2);
+		remove_users(i < guests.nv1 ? guests.v1[i] : guests.v2);
+	}
 	/* A running job's shim stays in the group, so waiting is useless. */
-	if (!remove_empty(&jobs, false))
+	if (!remove_empty(&jobs, false) || !remove_empty(&guests, false))
 		limit_ms = 0;
 	remove_when_left(&shims, limit_ms);
 	if (!*scope)

@@ -5,7 +5,8 @@
  * A node's scope is one relative path. It always exists on the cgroup2 mount, and a job is
  * identified by its group there. If v1 controllers (memory, cpu, cpuacct, pids) are mounted, the
  * same relative path exists under each. A job's group is SCOPE/jobs/user@UID/JOB in all of them,
- * so that limits on SCOPE/jobs/user@UID hold for all jobs of a user together (cgroup_user.h). An
+ * so that limits on SCOPE/jobs/user@UID hold for all jobs of a user together (cgroup_user.h).
+ * That of a job from another node is in SCOPE/guests instead (cgroup_guests.h). An
  * agent before 0.1.0's user groups made SCOPE/jobs/JOB. An empty scope means the whole machine;
  * its groups are then in "iocom/".
  */
@@ -83,7 +84,8 @@ int cgroup_signal(const struct cgroup *group, int signal);
  */
 int cgroup_remove(const struct cgroup *group, unsigned limit_ms);
 /*
- * Removes the groups that iocom made for SCOPE itself ("jobs" with its users' groups, "shims", and
+ * Removes the groups that iocom made for SCOPE itself ("jobs" and "guests" with their users'
+ * groups, "shims", and
  * "iocom" of an empty scope) if they are empty. If no job is left, waits up to LIMIT_MS for the
  * shims of jobs that have just ended. Best effort.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * What every part of the agent uses: the loop and its clocks, the log, the counters, and the
- * settings, which do not change after the start.  Each part borrows them.
+ * settings, of which a reload changes some (balancer/settings/settings_live.h): those a part reads
+ * whenever it needs them, in the loop's thread.  Each part borrows them.
  */
 #ifndef IOCOM_AGENT_BASE_H
 #define IOCOM_AGENT_BASE_H

@@ -60,6 +60,9 @@
 	X(forks_refused)	 /* jobs that were refused forks: user_tasks_max */                \
 	X(jobs_restarted)	 /* lost with their node, run again elsewhere */                   \
 	X(jobs_fenced)		 /* ended here because home stopped renewing them */               \
+	X(jobs_expelled)	 /* guests that this node's owner sent away */                     \
+	X(owner_changes)	 /* of this node's owner's rules */                                \
+	X(owner_refused)	 /* requests to change them, of users who may not */               \
 	X(outputs_removed)	 /* outputs of ended jobs: too old, too many, too big */           \
 	X(outputs_removed_share) /* those of them removed only for the user's share, spool_user_mb \
 				  */                                                               \

@@ -17,6 +17,7 @@ static const char *const peer_type_names[PEER_TYPES] = {
 	[PEER_ADMIT] = "admit",	      [PEER_STARTED] = "started", [PEER_DONE] = "done",
 	[PEER_KILL] = "kill",	      [PEER_RENEW] = "renew",	  [PEER_HELLO] = "hello",
 	[PEER_PROGRESS] = "progress", [PEER_KEY] = "key",	  [PEER_ATTACH] = "attach",
+	[PEER_OWNER] = "owner",
 };
 
 const char *peer_type_name(enum peer_type type)
@@ -78,6 +79,11 @@ void peer_request_pack(const struct peer_request *r, msgpack_sbuffer *out)
 		break;
 	case PEER_KEY:
 		pack_begin(&pk, out, 0);
+		break;
+	case PEER_OWNER:
+		pack_begin(&pk, out, 2);
+		pack_str(&pk, "cred", r->owner->credential);
+		pack_bin(&pk, "packed", r->owner->packed, r->owner->length);
 		break;
 	default:
 		pack_begin(&pk, out, 2);
@@ -172,6 +178,27 @@ static int unpack_attach(struct peer_request *r, const msgpack_object *body)
 	return 0;
 }
 
+static int unpack_owner(struct peer_request *r, const msgpack_object *body)
+{
+	const msgpack_object *packed = unpack_get(body, "packed");
+	struct peer_owner *owner;
+
+	if (!packed || packed->type != MSGPACK_OBJECT_BIN || !packed->via.bin.size ||
+	    packed->via.bin.size > PEER_PACKED_MAX)
+		return -EBADMSG;
+	owner = calloc(1, sizeof(*owner));
+	if (!owner)
+		return -ENOMEM;
+	if (unpack_str(body, "cred", owner->credential, sizeof(owner->credential))) {
+		free(owner);
+		return -EBADMSG;
+	}
+	owner->length = packed->via.bin.size;
+	memcpy(owner->packed, packed->via.bin.ptr, owner->length);
+	r->owner = owner;
+	return 0;
+}
+
 static int unpack_hello(struct peer_request *r, const msgpack_object *body)
 {
 	uint64_t port;
@@ -204,6 +231,8 @@ int peer_request_unpack(struct peer_request *r, enum peer_type type, const char 
 		return 0;
 	case PEER_ATTACH:
 		return unpack_attach(r, body);
+	case PEER_OWNER:
+		return unpack_owner(r, body);
 	default:
 		return unpack_hello(r, body);
 	}
@@ -215,6 +244,8 @@ void peer_request_free(struct peer_request *r)
 		free((void *)r->order);
 	else if (r->type == PEER_DONE || r->type == PEER_PROGRESS)
 		free((void *)r->done.reports);
+	else if (r->type == PEER_OWNER)
+		free((void *)r->owner);
 	*r = (struct peer_request){.type = PEER_HELLO};
 }
 
@@ -282,13 +313,17 @@ void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msg
 		pack_ticket(answer, &pk);
 		return;
 	}
-	msgpack_pack_map(&pk, type == PEER_KEY ? 5 : type == PEER_DONE ? 3 : 2);
+	msgpack_pack_map(&pk, type == PEER_KEY				? 5
+			      : type == PEER_DONE || type == PEER_OWNER ? 3
+									: 2);
 	pack_bool(&pk, "ok", answer->ok);
 	pack_str(&pk, "text", answer->text);
 	if (type == PEER_KEY)
 		pack_bulletin_key(&answer->key, &pk);
 	if (type == PEER_DONE)
 		pack_u64(&pk, "taken", answer->taken);
+	if (type == PEER_OWNER)
+		pack_str(&pk, "json", answer->ok ? answer->json : "");
 }
 
 /* An agent without leases sends no lease_ms: 0 then. */
@@ -345,6 +380,8 @@ int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const ms
 		answer->text[0] = 0;
 	if (type == PEER_ATTACH)
 		return answer->ok ? unpack_ticket(&answer->attach, body) : 0;
+	if (type == PEER_OWNER && unpack_str(body, "json", answer->json, sizeof(answer->json)))
+		return -EBADMSG;
 	if (type == PEER_KEY && answer->ok && unpack_bulletin_key(&answer->key, body))
 		return -EBADMSG;
 	/* An older home takes only the first report and sends no count. */

@@ -15,6 +15,7 @@
  *   key      any to any        { }: the key of your bulletins        { ok, epoch, key, next }
  *   attach   any to home       { uid, hops: 0 }              { ok, text, job, later, node,
  *            any to guest      { uid, hops: 1 }                address, port, ticket, key }
+ *   owner    any to any        { packed, cred }              { ok, text, json }
  */
 #ifndef IOCOM_PEER_MESSAGE_H
 #define IOCOM_PEER_MESSAGE_H
@@ -41,15 +42,29 @@ enum peer_type {
 	PEER_PROGRESS,
 	PEER_KEY,
 	PEER_ATTACH,
+	PEER_OWNER,
 	PEER_TYPES
 };
 
-#define PEER_TEXT_MAX 256
+#define PEER_TEXT_MAX	    256
+#define PEER_CREDENTIAL_MAX 4096
+#define PEER_PACKED_MAX	    8192
+#define PEER_JSON_MAX	    4096
 /*
  * Values in a body: JOB_REPORTS_MAX reports; one of a job with all phases of its behaviour has
  * about 150.
  */
 #define PEER_VALUES_MAX 8192
+
+/*
+ * What a user asks of a node's owner part (balancer/settings/owner/owner.h), with the credential
+ * that proves who it is; "": nobody, who may only look.
+ */
+struct peer_owner {
+	char credential[PEER_CREDENTIAL_MAX];
+	uint8_t packed[PEER_PACKED_MAX];
+	size_t length;
+};
 
 /* A question.  It borrows what it points to, except after peer_request_unpack. */
 struct peer_request {
@@ -81,6 +96,7 @@ struct peer_request {
 			uid_t uid;
 			unsigned hops; /* 0: to the job's home; 1: to where it runs */
 		} attach;
+		const struct peer_owner *owner; /* PEER_OWNER */
 	};
 };
 
@@ -112,6 +128,7 @@ struct peer_answer {
 	union {
 		struct peer_grant grant;
 		struct peer_attach attach;
+		char json[PEER_JSON_MAX]; /* PEER_OWNER, if OK */
 	};
 	struct bulletin_key key; /* PEER_KEY */
 	/* Who answered, as its session proves; set by the receiver, "" in this node's own answers.

@@ -19,6 +19,8 @@
 #include "agent/measure/pulse.h"
 
 struct accounts;
+struct owner_asked;
+struct owner_part;
 struct profile_store;
 struct recorders;
 struct streams;
@@ -33,6 +35,7 @@ struct front {
 	struct pulse *pulse;
 	struct peers *peers;
 	struct guest *guest;
+	struct owner_part *owner;
 	struct home *home;
 	struct journal *journal;
 	struct profile_store *profiles;
@@ -48,6 +51,7 @@ struct front {
 	struct journal_wait ended;   /* an end that a transaction may still undo */
 	struct told *told;	     /* answers that wait for the disk */
 	struct kill *kills;	     /* signals under way */
+	struct owner_asked *owners;  /* requests to owners of other nodes under way */
 	struct attach *attaches;     /* clients that want to attach to jobs of other nodes */
 	struct recorders *recorders; /* NULL: nobody records */
 	struct machine_time machine; /* at the last whole period while somebody recorded */
@@ -74,8 +78,8 @@ void front_chores(struct front *front);
 typedef void front_request(struct front *front, struct client *client,
 			   const msgpack_object *request);
 front_request attach_request, explain_request, jobs_request, kill_request, nodes_request,
-	profiles_request, record_request, report_request, status_request, submit_request,
-	top_request, wait_request;
+	owner_request, profiles_request, record_request, report_request, status_request,
+	submit_request, top_request, wait_request;
 
 /* --- top_request.c --- */
 
@@ -87,6 +91,10 @@ void top_forget(struct front *front, const struct client *client);
 void kill_forget(struct front *front, const struct client *client);
 /* --- attach_request.c --- */
 void attach_forget(struct front *front, const struct client *client);
+
+/* --- owner_request.c --- */
+
+void owner_forget(struct front *front, const struct client *client);
 
 /* --- told.c --- */
 

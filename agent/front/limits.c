@@ -20,6 +20,7 @@
 #include "agent/home/learn.h"
 #include "agent/home/progress.h"
 #include "agent/jobs/leases.h"
+#include "agent/owner/owner_part.h"
 #include "user/clock.h"
 
 #define ROWS_EVERY_NS (10 * CLOCK_NS_PER_S) /* counting rows every period would cost too much */
@@ -109,6 +110,8 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"accounts_kept", accounts_count(front->accounts), ACCOUNTS_MAX, .turns = true,
 		 .counter = NULL},
 		{"tickets", guest.tickets, TICKETS_MAX, COUNTED(tickets_refused)},
+		{"owner_requests", front->owner ? owner_part_asking(front->owner) : 0,
+		 OWNER_QUESTIONS_MAX, COUNTED(owner_refused)},
 		{"replays", guest.replays, REPLAYS_MAX, COUNTED(replays_refused)},
 		{"output_kept_bytes", guest.spool_bytes,
 		 (uint64_t)front->base->set->spool_total_mb << 20, .turns = true,

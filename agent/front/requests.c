@@ -14,6 +14,7 @@ static const struct {
 	{"jobs", jobs_request},	   {"explain", explain_request}, {"top", top_request},
 	{"kill", kill_request},	   {"record", record_request},	 {"profile", profiles_request},
 	{"wait", wait_request},	   {"attach", attach_request},	 {"report", report_request},
+	{"owner", owner_request},
 };
 
 void requests_handle(void *front, struct client *client, const msgpack_object *request)

@@ -66,6 +66,7 @@ void guest_chores(struct guest *guest)
 {
 	guest_expire(guest);
 	guest_lease_chores(guest);
+	guest_owner_chores(guest);
 	guest_forget_left(guest);
 	guest_tell_progress(guest);
 	if (guest->chores++ % REPORT_EVERY == 0)

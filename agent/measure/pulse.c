@@ -256,6 +256,14 @@ void pulse_set_jobs(struct pulse *p, const struct pulse_jobs *jobs)
 	p->jobs = *jobs;
 }
 
+void pulse_set_owner(struct pulse *p, bool accepts, const char *says)
+{
+	p->self.accepts_jobs = accepts;
+	snprintf(p->self.owner, sizeof(p->self.owner), "%s", says);
+	if (p->started_ns)
+		pulse_changed(p);
+}
+
 void pulse_watch(struct pulse *p, struct pulse_watch *watch)
 {
 	watch->next = NULL;

@@ -457,6 +457,7 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 	};
 	memcpy(v->name, self->name, sizeof(v->name));
 	memcpy(v->address, self->address, sizeof(v->address));
+	memcpy(v->owner, self->owner, sizeof(v->owner));
 	add_jobs(jobs, njobs, v);
 	v->memory_available_mb = fmax(0, v->memory_mb - v->memory_requested_mb);
 	capacities(state, self, v);
@@ -478,7 +479,8 @@ static bool moved(double a, double b, double part, double floor)
 bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *new, double part)
 {
 	return old->bits != new->bits || old->accepts_jobs != new->accepts_jobs ||
-	       old->jobs != new->jobs || moved(old->run_queue, new->run_queue, part, 0.5) ||
+	       strcmp(old->owner, new->owner) != 0 || old->jobs != new->jobs ||
+	       moved(old->run_queue, new->run_queue, part, 0.5) ||
 	       moved(old->explicit_per_ms, new->explicit_per_ms, part, 0.01) ||
 	       moved(old->memory_requested_mb, new->memory_requested_mb, part, 50) ||
 	       moved(old->disk_utilisation, new->disk_utilisation, part, 0.1) ||

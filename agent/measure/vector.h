@@ -136,6 +136,7 @@ struct vector_self {
 	double cpu_speed, disk_mb_per_s, disk_fixed_ms, disk_parallel, network_mb_per_s;
 	bool rotational;
 	bool accepts_jobs;
+	char owner[IOCOM_NAME_MAX];
 };
 
 void vector_init(struct vector_state *state);

@@ -122,6 +122,7 @@ static int take_user_limits(const msgpack_object *map, struct order *order)
 {
 	struct cgroup_limits *limits = &order->user_limits;
 
+	(void)unpack_bool(map, "guest", &order->guest);
 	order->by_user = unpack_get(map, "user_tasks") != NULL;
 	if (!order->by_user)
 		return 0;

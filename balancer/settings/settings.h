@@ -60,6 +60,8 @@ struct settings {
 	bool allow_root;
 	uint32_t min_uid; /* the least uid that users of other nodes need to run jobs here */
 	char allow_users[SETTINGS_USERS_MAX], deny_users[SETTINGS_USERS_MAX];
+	/* Who may change the owner's rules (agent/owner/owner_part.h). */
+	char owners[SETTINGS_USERS_MAX], administrators[SETTINGS_USERS_MAX];
 	enum settings_pam pam;		 /* AUTO: if its service file exists */
 	char pam_dir[SETTINGS_PATH_MAX]; /* the directory of the service file; "": /etc/pam.d */
 	uint32_t begin_limit_s;		 /* seconds for PAM, and again for exec */

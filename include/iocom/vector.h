@@ -76,7 +76,9 @@ struct iocom_vector {
 	double network_mb_per_s; /* capacity */
 
 	uint32_t bits;	   /* IOCOM_BIT_*, judged by the remote thresholds */
-	bool accepts_jobs; /* the owner's setting */
+	bool accepts_jobs; /* the owner lets some job of other nodes in now */
+	/* What the owner's rules say: "", or "closed: REASON", "limited: ..."; printable ASCII. */
+	char owner[IOCOM_NAME_MAX];
 };
 
 #endif

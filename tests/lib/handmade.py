@@ -14,4 +14,6 @@ def pack(o):
         return b"\xda" + struct.pack(">H", len(o)) + o.encode()
     if isinstance(o, bytes):
         return b"\xc5" + struct.pack(">H", len(o)) + o
+    if isinstance(o, list):
+        return b"\xdc" + struct.pack(">H", len(o)) + b"".join(pack(e) for e in o)
     return b"\xde" + struct.pack(">H", len(o)) + b"".join(pack(k) + pack(v) for k, v in o.items())

@@ -11,8 +11,9 @@
 #include "user/frame.h"
 #include "user/pack.h"
 
-static const char *const ops[] = {"place",  "kill", "explain", "jobs", "profile", "nodes",
-				  "record", "top",  "status",  "wait", "attach",  "report"};
+static const char *const ops[] = {"place",  "kill",   "explain", "jobs",   "profile",
+				  "nodes",  "record", "top",	 "status", "wait",
+				  "attach", "report", "owner"};
 #define OPS ((int)(sizeof(ops) / sizeof(*ops)))
 
 bool sample(int n, FILE *out)
