@@ -15,6 +15,8 @@
  *   key      any to any        { }: the key of your bulletins        { ok, epoch, key, next }
  *   attach   any to home       { uid, hops: 0 }              { ok, text, job, later, node,
  *            any to guest      { uid, hops: 1 }                address, port, ticket, key }
+ *   user     any to any        { cred, ask }: a user's request        { ok, text, json }
+ *                              (user/user_ask.h); CRED says whose
  */
 #ifndef IOCOM_PEER_MESSAGE_H
 #define IOCOM_PEER_MESSAGE_H
@@ -41,10 +43,13 @@ enum peer_type {
 	PEER_PROGRESS,
 	PEER_KEY,
 	PEER_ATTACH,
+	PEER_USER,
 	PEER_TYPES
 };
 
 #define PEER_TEXT_MAX 256
+/* The document of an answer to a user; with its seal it fits into one message. */
+#define PEER_JSON_MAX (200u << 10)
 /*
  * Values in a body: JOB_REPORTS_MAX reports; one of a job with all phases of its behaviour has
  * about 150.
@@ -81,6 +86,11 @@ struct peer_request {
 			uid_t uid;
 			unsigned hops; /* 0: to the job's home; 1: to where it runs */
 		} attach;
+		struct {
+			const char *credential; /* a string that may be one */
+			const void *ask;	/* what it binds, USER_ASK_MAX bytes at most */
+			size_t length;
+		} user;
 	};
 };
 
@@ -112,6 +122,10 @@ struct peer_answer {
 	union {
 		struct peer_grant grant;
 		struct peer_attach attach;
+		struct {
+			const char *json; /* borrowed; checked by whoever reads it */
+			size_t length;	  /* 1 to PEER_JSON_MAX, if OK */
+		} user;
 	};
 	struct bulletin_key key; /* PEER_KEY */
 	/* Who answered, as its session proves; set by the receiver, "" in this node's own answers.
