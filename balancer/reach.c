@@ -15,9 +15,9 @@
 #include "user/pack.h"
 #include "user/user_ask.h"
 
-#define REACH_NODES_MAX	   64	/* in one request to the agent */
-#define REACH_ONE_WAIT_MS  2500 /* a signal may take its time */
-#define REACH_ALL_WAIT_MS  1000
+#define REACH_NODES_MAX	  64   /* in one request to the agent */
+#define REACH_ONE_WAIT_MS 2500 /* a signal may take its time */
+#define REACH_ALL_WAIT_MS 1000
 
 int reach_open(struct reach *reach, const char *run_dir, struct iocom_err *err)
 {
@@ -208,8 +208,8 @@ const char *reach_where(const struct reach *reach, const char *job, char home[64
 /* The jobs that a short name may mean. */
 struct reach_named {
 	const struct job_name *name;
-	char job[SPEC_JOB_MAX];	    /* the first of those that have not ended, else of all */
-	char list[400];		    /* all */
+	char job[SPEC_JOB_MAX]; /* the first of those that have not ended, else of all */
+	char list[400];		/* all */
 	size_t all, live, listed;
 };
 

@@ -16,8 +16,8 @@
 struct reach {
 	const char *run_dir;
 	int fd;
-	json_t *known;		  /* what the agent knows; NULL: an older one, which cannot ask others */
-	const char *self;	  /* this node's name, "" if unknown */
+	json_t *known;	  /* what the agent knows; NULL: an older one, which cannot ask others */
+	const char *self; /* this node's name, "" if unknown */
 	const char *munge_socket; /* NULL: the default */
 };
 
@@ -51,8 +51,7 @@ int reach_ask(struct reach *reach, const char *node, const msgpack_sbuffer *requ
  * Among several jobs of one number the only one that has not ended is meant.  Returns 0; -ENOENT;
  * -ENOTUNIQ with the candidates in ERR; or as reach_all.
  */
-int reach_job(struct reach *reach, const char *text, char job[SPEC_JOB_MAX],
-	      struct iocom_err *err);
+int reach_job(struct reach *reach, const char *text, char job[SPEC_JOB_MAX], struct iocom_err *err);
 /*
  * Asks for REQUEST about JOB, a whole name or "last", where it was submitted: there, or this
  * agent, which may know it, too, if it ran here.  Returns as reach_ask, and as client_ask.

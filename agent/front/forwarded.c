@@ -131,7 +131,8 @@ static void forwarded_wait(struct front *front, struct client *client,
 		wait_request(front, client, request);
 }
 
-/* What may be asked from another node.  The rest would tell about this machine, or spend its jobs. */
+/* What may be asked from another node.  The rest would tell about this machine, or spend its jobs.
+ */
 static const struct {
 	const char *op;
 	front_request *handle;

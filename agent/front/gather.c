@@ -3,7 +3,8 @@
  * Request "gather": what a client asks other nodes' agents, and "reach", which tells which nodes it
  * may ask.
  *
- *   client -- { asks: [ { node, ask, cred } ], wait_ms } --> here -- PEER_USER --> forwarded.c there
+ *   client -- { asks: [ { node, ask, cred } ], wait_ms } --> here -- PEER_USER --> forwarded.c
+ * there
  *          <-- { answers: [ { node, answer } or { node, error, silent } ] } --
  *
  * The client has packed and sealed each question for its node (user/user_ask.h): this agent only
@@ -265,14 +266,12 @@ static void gather_begin(struct front *front, struct client *c, const msgpack_ob
 	g->asking = false;
 	if (rc) {
 		gather_free(g);
-		client_error(c,
-			     "the request does not say which nodes (%d at most) it asks what",
+		client_error(c, "the request does not say which nodes (%d at most) it asks what",
 			     GATHER_NODES_MAX);
 	} else if (!g->left) {
 		gather_end(g);
 	} else {
-		loop_start(front->base->loop, &g->overdue,
-			   wait_ms * CLOCK_NS_PER_MS);
+		loop_start(front->base->loop, &g->overdue, wait_ms * CLOCK_NS_PER_MS);
 	}
 }
 
@@ -300,10 +299,9 @@ void reach_request(struct front *front, struct client *c, const msgpack_object *
 	for (size_t i = 0; i < front->peers->matrix.count; i++) {
 		const struct matrix_entry *e = matrix_at(&front->peers->matrix, i);
 
-		json_array_append_new(nodes, json_pack("{s:s,s:b}", "name", e->vector.name, "alive",
-						       e->alive));
+		json_array_append_new(
+			nodes, json_pack("{s:s,s:b}", "name", e->vector.name, "alive", e->alive));
 	}
-	client_json(c, json_pack("{s:i,s:s,s:s,s:o}", "version", 1, "node",
-				 front->base->set->name, "munge_socket",
-				 front->base->set->munge_socket, "nodes", nodes));
+	client_json(c, json_pack("{s:i,s:s,s:s,s:o}", "version", 1, "node", front->base->set->name,
+				 "munge_socket", front->base->set->munge_socket, "nodes", nodes));
 }

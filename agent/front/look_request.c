@@ -230,8 +230,8 @@ void look_request(struct front *front, struct client *client, const msgpack_obje
 		client_error(client, "out of memory");
 		return;
 	}
-	look->until_ns = loop_boot_ns(front->base->loop) + LOOK_KEEP_NS +
-			 3 * interval_ms * CLOCK_NS_PER_MS;
+	look->until_ns =
+		loop_boot_ns(front->base->loop) + LOOK_KEEP_NS + 3 * interval_ms * CLOCK_NS_PER_MS;
 	if (!began) {
 		look_answer(front, client, look);
 		return;
