@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The reasons of a placement for people: which one decided, and its numbers in the units of `nodes`. */
+/* The reasons of a placement for people: which one decided, and its numbers in the units of
+ * `nodes`. */
 #ifndef IOCOM_PLACEMENT_REASON_H
 #define IOCOM_PLACEMENT_REASON_H
 

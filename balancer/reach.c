@@ -26,7 +26,8 @@ int reach_open(struct reach *reach, const char *run_dir, struct iocom_err *err)
 	msgpack_packer pk;
 	int rc;
 
-	*reach = (struct reach){.run_dir = run_dir, .fd = -1, .self = ""};
+	*reach = (struct reach){
+		.run_dir = run_dir, .fd = -1, .self = "", .wait_ms = REACH_ALL_WAIT_MS};
 	rc = client_connect(run_dir, &reach->fd, err);
 	if (rc) {
 		reach->fd = -1;
@@ -149,12 +150,12 @@ int reach_all(struct reach *reach, const msgpack_sbuffer *request, reach_each *e
 		nodes[n++] = listing_string(node, "name");
 		if (n < REACH_NODES_MAX)
 			continue;
-		rc = reach_some(reach, nodes, n, request, REACH_ALL_WAIT_MS, each, arg, err);
+		rc = reach_some(reach, nodes, n, request, reach->wait_ms, each, arg, err);
 		n = 0;
 		if (rc)
 			return rc;
 	}
-	return n ? reach_some(reach, nodes, n, request, REACH_ALL_WAIT_MS, each, arg, err) : 0;
+	return n ? reach_some(reach, nodes, n, request, reach->wait_ms, each, arg, err) : 0;
 }
 
 struct reach_one {

@@ -19,6 +19,7 @@ struct reach {
 	json_t *known;	  /* what the agent knows; NULL: an older one, which cannot ask others */
 	const char *self; /* this node's name, "" if unknown */
 	const char *munge_socket; /* NULL: the default */
+	unsigned wait_ms;	  /* how long reach_all waits for 64 nodes */
 };
 
 /* Returns 0 or negative errno with the reason in ERR; reach_close in any case. */
