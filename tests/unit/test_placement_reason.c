@@ -166,7 +166,8 @@ static void fits(const struct placement *p, const char *took)
 
 static void test_fits(void **state)
 {
-	static const char *const policies[] = {"least-delay", "iocm-re", "wal", "io-re", "zatti-real"};
+	static const char *const policies[] = {"least-delay", "iocm-re", "wal", "io-re",
+					       "zatti-real"};
 	static char name[64];
 	struct placement p;
 
