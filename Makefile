@@ -167,6 +167,9 @@ install: all ## install programs, man pages, systemd unit, PAM service, user and
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/share/iocom
 	install -m 644 agent/metrics/grafana-dashboard.json $(DESTDIR)$(PREFIX)/share/iocom/
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 644 balancer/iocom.bash-completion \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/iocom
 	sh agent/install-pam.sh install agent/iocom.pam $(DESTDIR)/etc/pam.d/iocom \
 		$(DESTDIR)$(PREFIX)/share/iocom/iocom.pam
 	sh agent/install-net.sh install "$(DESTDIR)" $(PREFIX) $(SYSUSERSDIR) $(APPARMORDIR)
@@ -187,7 +190,8 @@ uninstall: ## remove what install put there; configuration and state stay
 		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-net \
 		$(DESTDIR)/etc/systemd/system/iocomd.service \
 		$(DESTDIR)$(PREFIX)/share/iocom/grafana-dashboard.json \
-		$(DESTDIR)$(PREFIX)/share/doc/iocom/model.md
+		$(DESTDIR)$(PREFIX)/share/doc/iocom/model.md \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/iocom
 	for m in $(MANPAGES); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
 
 ##@ Try it

@@ -2,6 +2,7 @@
 /* `iocom explain JOB`: the decision as it was taken, with the numbers it saw. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,14 +10,15 @@
 #include "balancer/job_command.h"
 #include "balancer/listing.h"
 #include "balancer/placement_text.h"
+#include "user/utf8.h"
 
 static const char help[] =
 	"usage: iocom explain [--json] [--run-dir DIR] JOB\n"
 	"Why JOB went where it went: what it needed, both sides of every criterion as they\n"
 	"were measured, every candidate refused and the reason; of a job that never ran, who\n"
-	"refused it; how long it was expected to take and what it took.  Ask at the job's home "
-	"node.\n\n"
-	"  JOB              an id from `iocom jobs --all`, or 'last' for your newest\n"
+	"refused it; how long it was expected to take and what it took.\n\n"
+	"  JOB              as `iocom jobs --all` lists it, of any home node; n2-17 or 17 if no\n"
+	"                   other job has that number; last: your newest, submitted here\n"
 	"  --json           the stored decision, with the load vectors it looked at\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"exit status: 0; 1 no such job, or no agent; 2 usage\n";
@@ -44,8 +46,8 @@ static void vector_row(struct listing *l, const struct placement_node *n)
 static void print_vectors(const struct placement *p)
 {
 	static const struct listing_column columns[] = {
-		{"  NODE", false},    {"AGE", true},	    {"RUNQ", true}, {"MEM MB", true},
-		{"EXPLICIT/s", true}, {"IMPLICIT/s", true}, {"DISK", true}, {"E(s)", true},
+		{"  NODE", false}, {"AGE", true},    {"RUNQ", true}, {"MEM MB", true},
+		{"EXPL/s", true},  {"IMPL/s", true}, {"DISK", true}, {"E(s)", true},
 	};
 	size_t more = placement_known(p) - p->nnodes;
 	struct listing *l;
@@ -56,6 +58,7 @@ static void print_vectors(const struct placement *p)
 	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < p->nnodes; i++)
 		vector_row(l, &p->nodes[i]);
+	listing_limit(l, LISTING_WIDTH);
 	listing_print(l, stdout);
 	listing_free(l);
 	if (more)
@@ -70,19 +73,20 @@ static void print_end(const json_t *record)
 	double at_ns = listing_number(record, "end_ns");
 	time_t at;
 	struct tm then;
-	char when[32] = "?";
+	char when[32] = "?", *line;
 
 	if (strcmp(state, "failed") != 0 && strcmp(state, "lost") != 0)
 		return;
 	at = (time_t)((at_ns > 0 ? at_ns : listing_number(record, "submit_ns")) / 1e9);
 	if (localtime_r(&at, &then))
 		strftime(when, sizeof(when), "%F %H:%M:%S", &then);
-	printf("Job %s of user %s %s (%s): ", listing_string(record, "job"),
-	       listing_string(record, "user"), *state == 'l' ? "was lost" : "did not run", when);
-	/* Names in the text may hold any bytes. */
-	for (; *text; text++)
-		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
-	putchar('\n');
+	if (asprintf(&line, "Job %s of user %s %s (%s): %s", listing_string(record, "job"),
+		     listing_string(record, "user"), *state == 'l' ? "was lost" : "did not run",
+		     when, text) < 0)
+		return;
+	utf8_plain(line); /* names in the text may hold any bytes */
+	listing_wrap(stdout, line, 0);
+	free(line);
 }
 
 /* How long ago the job was submitted; 0 if this clock stepped back since. */

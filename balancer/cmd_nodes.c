@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom nodes` prints the load matrix as the local agent knows it, one row a node. */
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +12,17 @@
 #include "balancer/listing.h"
 #include "user/pack.h"
 
-#define WIDE 137 /* a terminal of this many columns shows all */
+#define WIDE	 137   /* a terminal of this many columns shows all */
+#define LARGE_MB 10000 /* memory is told in GB from here on, where there is little room */
 
 static const char help[] =
-	"usage: iocom nodes [--peers] [--json] [--watch[=SECONDS]] [--run-dir DIR]\n"
+	"usage: iocom nodes [--wide | --peers] [--json] [--watch[=SECONDS]] [--run-dir DIR]\n"
 	"Prints the load matrix: what each node reported of itself, and how long ago.\n\n"
 	"  NODE      * marks this machine\n"
 	"  AGE       since its newest vector arrived; a node silent for 3 periods is dropped\n"
 	"  RUNQ      runnable tasks, mean of the period\n"
 	"  CORES     number x relative speed of one (a CPU quota counts as a slower one)\n"
-	"  MEM MB    requested / what jobs may use\n"
+	"  MEM MB    requested / what jobs may use; with G at the end: GB\n"
 	"  EXPLICIT  I/O load: requests/s as tasks make them (the disk may split one into several, "
 	"which\n"
 	"            the disk line of iocom top counts).  Of each job the most of what it measured "
@@ -30,7 +32,7 @@ static const char help[] =
 	"  DISK      utilisation; E(s) mean service time of a request; CAPACITY throughput\n"
 	"  LEFT      seconds of computing / at the disk that its tasks have left: jobs what their "
 	"class\n"
-	"            needs less what they did (LEFT, SENT, RECV: on 137 columns or more)\n"
+	"            needs less what they did\n"
 	"  SENT RECV TCP that leaves or enters the node\n"
 	"  JOBS      of iocom that run there\n"
 	"  OWNER     open, limited, draining, closed: what its owner lets jobs of other nodes do; "
@@ -38,6 +40,8 @@ static const char help[] =
 	"            lines below the table say more, `iocom owner --node` all\n\n"
 	"Below it: nodes that were dropped, and configured peers that are not heard, and why.\n\n"
 	"  --peers          all configured peers: heard, refused, timed out, key differs ...\n"
+	"  --wide           all columns, as on a terminal of 137 or more: E(s), CAPACITY, LEFT,\n"
+	"                   SENT and RECV, too\n"
 	"  --json           the whole vectors, one document\n"
 	"  --watch[=S]      repeat every S seconds [1], also after a restart of the agent\n"
 	"  --run-dir DIR    the agent's directory\n\n"
@@ -55,8 +59,35 @@ static int ask_nodes(struct client_patience *patience, const char *run_dir, json
 	return client_ask_patiently(patience, run_dir, &buffer, answer, err);
 }
 
-static void disk_cells(struct listing *l, const json_t *n)
+/* Requests per second of the kind KEY. */
+static void rate_cell(struct listing *l, const json_t *n, const char *key)
 {
+	double per_s = 1000 * listing_number(n, key);
+
+	listing_cell(l, "%.*f", per_s < 1000 ? 1 : 0, per_s);
+}
+
+static void memory_cell(struct listing *l, const json_t *n, bool wide)
+{
+	double asked = listing_number(n, "memory_requested_mb"),
+	       all = listing_number(n, "memory_mb");
+
+	if (wide || all < LARGE_MB)
+		listing_cell(l, "%.0f/%.0f", asked, all);
+	else
+		listing_cell(l, "%.0f/%.0fG", asked / 1000, all / 1000);
+}
+
+static void disk_cells(struct listing *l, const json_t *n, bool wide)
+{
+	if (!wide && listing_number(n, "disks") <= 0) {
+		listing_cell(l, "none");
+		return;
+	}
+	if (!wide) {
+		listing_cell(l, "%.0f %%", 100 * listing_number(n, "disk_utilisation"));
+		return;
+	}
 	if (listing_number(n, "disks") <= 0) {
 		listing_cell(l, "-");
 		listing_cell(l, "none");
@@ -83,11 +114,10 @@ static void cmd_nodes_row(struct listing *l, const json_t *n, bool wide)
 	listing_cell(l, "%s", age);
 	listing_cell(l, "%.1f", listing_number(n, "run_queue"));
 	listing_cell(l, "%.0fx%.2f", listing_number(n, "cores"), listing_number(n, "cpu_speed"));
-	listing_cell(l, "%.0f/%.0f", listing_number(n, "memory_requested_mb"),
-		     listing_number(n, "memory_mb"));
-	listing_cell(l, "%.1f", 1000 * listing_number(n, "explicit_per_ms"));
-	listing_cell(l, "%.1f", 1000 * listing_number(n, "implicit_per_ms"));
-	disk_cells(l, n);
+	memory_cell(l, n, wide);
+	rate_cell(l, n, "explicit_per_ms");
+	rate_cell(l, n, "implicit_per_ms");
+	disk_cells(l, n, wide);
 	if (wide) {
 		listing_cell(l, "%.1f/%.1f", listing_number(n, "cpu_left_ms") / 1e3,
 			     listing_number(n, "disk_left_ms") / 1e3);
@@ -162,7 +192,18 @@ static void cmd_nodes_print_missing(const json_t *answer)
 	}
 }
 
-static int cmd_nodes_print_table(const json_t *answer)
+/* Prints NAME, WHAT and TEXT, in as many lines as they need. */
+static void nodes_line(const char *name, const char *what, const char *text)
+{
+	char *line;
+
+	if (asprintf(&line, "%s%s%s", name, what, text) < 0)
+		return;
+	listing_wrap(stdout, line, 2);
+	free(line);
+}
+
+static int cmd_nodes_print_table(const json_t *answer, bool wide)
 {
 	static const struct listing_column all[] = {
 		{"NODE", false},      {"AGE", true},	{"RUNQ", true},
@@ -172,11 +213,10 @@ static int cmd_nodes_print_table(const json_t *answer)
 		{"RECV MB/s", true},  {"JOBS", true},	{"OWNER", false},
 	};
 	static const struct listing_column narrow[] = {
-		{"NODE", false},  {"AGE", true},      {"RUNQ", true},	{"CORES", true},
-		{"MEM MB", true}, {"EXPL/s", true},   {"IMPL/s", true}, {"DISK", true},
-		{"E(s)", true},	  {"CAPACITY", true}, {"JOBS", true},	{"OWNER", false},
+		{"NODE", false},  {"AGE", true},    {"RUNQ", true},   {"CORES", true},
+		{"MEM MB", true}, {"EXPL/s", true}, {"IMPL/s", true}, {"DISK", true},
+		{"JOBS", true},	  {"OWNER", false},
 	};
-	bool wide = listing_width() >= WIDE;
 	struct listing *l = wide ? listing_new(all, sizeof(all) / sizeof(all[0]))
 				 : listing_new(narrow, sizeof(narrow) / sizeof(narrow[0]));
 	size_t i;
@@ -185,19 +225,26 @@ static int cmd_nodes_print_table(const json_t *answer)
 
 	json_array_foreach (json_object_get(answer, "nodes"), i, n)
 		cmd_nodes_row(l, n, wide);
+	if (!wide)
+		listing_limit(l, LISTING_WIDTH);
 	rc = listing_print(l, stdout);
 	listing_free(l);
 	json_array_foreach (json_object_get(answer, "nodes"), i, n)
 		if (*listing_string(n, "owner"))
-			printf("%s: owner: %s\n", listing_string(n, "name"),
-			       listing_string(n, "owner"));
+			nodes_line(listing_string(n, "name"),
+				   ": owner: ", listing_string(n, "owner"));
 	json_array_foreach (json_object_get(answer, "dropped"), i, n)
-		printf("%s: %s\n", listing_string(n, "name"), listing_string(n, "reason"));
+		nodes_line(listing_string(n, "name"), ": ", listing_string(n, "reason"));
 	cmd_nodes_print_missing(answer);
 	return rc ? 1 : listing_end();
 }
 
-static int once(struct client_patience *patience, const char *run_dir, bool json, bool peers)
+/* What is shown of the answer. */
+struct shown {
+	bool json, peers, wide;
+};
+
+static int once(struct client_patience *patience, const char *run_dir, const struct shown *shown)
 {
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
@@ -207,9 +254,9 @@ static int once(struct client_patience *patience, const char *run_dir, bool json
 		fprintf(stderr, "iocom nodes: %s\n", err.text);
 		return 1;
 	}
-	rc = json    ? listing_print_json(answer)
-	     : peers ? cmd_nodes_print_peers(answer)
-		     : cmd_nodes_print_table(answer);
+	rc = shown->json    ? listing_print_json(answer)
+	     : shown->peers ? cmd_nodes_print_peers(answer)
+			    : cmd_nodes_print_table(answer, shown->wide);
 	json_decref(answer);
 	return rc;
 }
@@ -217,21 +264,28 @@ static int once(struct client_patience *patience, const char *run_dir, bool json
 int cmd_nodes(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},	 {"peers", no_argument, NULL, 'p'},
-		{"watch", optional_argument, NULL, 'w'}, {"run-dir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},	 {0},
+		{"json", no_argument, NULL, 'j'},
+		{"peers", no_argument, NULL, 'p'},
+		{"wide", no_argument, NULL, 'W'},
+		{"watch", optional_argument, NULL, 'w'},
+		{"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	struct client_patience patience = {.name = "iocom nodes"};
 	const char *run_dir = NULL;
 	double watch = 0;
-	bool json = false, peers = false;
+	unsigned columns = listing_width();
+	struct shown shown = {.wide = columns >= WIDE && columns != UINT_MAX};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (c == 'j')
-			json = true;
+			shown.json = true;
 		else if (c == 'p')
-			peers = true;
+			shown.peers = true;
+		else if (c == 'W')
+			shown.wide = true;
 		else if (c == 'w')
 			watch = optarg ? strtod(optarg, NULL) : 1;
 		else if (c == 'r')
@@ -250,7 +304,7 @@ int cmd_nodes(int argc, char **argv)
 		return 2;
 	}
 	for (;;) {
-		int rc = once(&patience, run_dir, json, peers);
+		int rc = once(&patience, run_dir, &shown);
 
 		if (rc || watch <= 0)
 			return rc;

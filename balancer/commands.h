@@ -10,6 +10,7 @@
 int cmd_batch(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
+int cmd_complete(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_jobs(int argc, char **argv);

@@ -14,7 +14,8 @@
 #include "iocom/array.h"
 #include "user/utf8.h"
 
-#define CUT_MIN 16 /* least width of the last column */
+#define UNIT_BYTES 5  /* "MB).", at most */
+#define CUT_MIN	   16 /* least width of the last column */
 
 struct listing {
 	const struct listing_column *columns;
@@ -22,6 +23,7 @@ struct listing {
 	char **cells;
 	size_t ncells, room;
 	bool cut;
+	unsigned limit; /* listing_limit; 0: none */
 	bool failed;
 };
 
@@ -65,6 +67,12 @@ void listing_cut(struct listing *l)
 		l->cut = true;
 }
 
+void listing_limit(struct listing *l, unsigned width)
+{
+	if (l)
+		l->limit = width;
+}
+
 void listing_free(struct listing *l)
 {
 	if (!l)
@@ -103,7 +111,83 @@ void listing_cell(struct listing *l, const char *fmt, ...)
 	va_end(ap);
 }
 
-static int column_width(const struct listing *l, size_t column)
+/* One for each character of UTF-8. */
+static unsigned columns_of(const char *text)
+{
+	unsigned n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+/* The bytes of the first COLUMNS columns of TEXT. */
+static size_t bytes_of(const char *text, unsigned columns)
+{
+	size_t i = 0;
+
+	for (; text[i]; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80 && !columns--)
+			break;
+	return i;
+}
+
+void listing_name(char *out, size_t size, const char *name, unsigned width)
+{
+	unsigned all = columns_of(name), head = (width - 3 + 1) / 2, tail = width - 3 - head;
+
+	if (all <= width)
+		snprintf(out, size, "%s", name);
+	else
+		snprintf(out, size, "%.*s...%s", (int)bytes_of(name, head), name,
+			 name + bytes_of(name, all - tail));
+}
+
+void listing_line(FILE *out, const char *text)
+{
+	if (columns_of(text) <= LISTING_WIDTH)
+		fprintf(out, "%s\n", text);
+	else
+		fprintf(out, "%.*s...\n", (int)bytes_of(text, LISTING_WIDTH - 3), text);
+}
+
+/* The bytes up to the next place for a line's end: not between a number and its unit. */
+static size_t wrap_word(const char *text)
+{
+	size_t n = strcspn(text, " "), unit;
+
+	if (!n || text[n - 1] < '0' || text[n - 1] > '9' || text[n] != ' ')
+		return n;
+	unit = strcspn(text + n + 1, " ");
+	return unit && unit <= UNIT_BYTES ? n + 1 + unit : n;
+}
+
+void listing_wrap(FILE *out, const char *text, unsigned indent)
+{
+	unsigned at = 0;
+
+	for (bool first = true; *text; first = false) {
+		size_t blanks = strspn(text, " "), n = wrap_word(text + blanks);
+		char *word = strndup(text + blanks, n);
+		unsigned width = word ? columns_of(word) : (unsigned)n;
+
+		if (first) {
+			at = (unsigned)blanks + width; /* the text has its own first indent */
+			fprintf(out, "%.*s", (int)(blanks + n), text);
+		} else if (at + blanks + width > LISTING_WIDTH) {
+			at = indent + width;
+			fprintf(out, "\n%*s%.*s", (int)indent, "", (int)n, text + blanks);
+		} else {
+			at += (unsigned)blanks + width;
+			fprintf(out, "%.*s", (int)(blanks + n), text);
+		}
+		free(word);
+		text += blanks + n;
+	}
+	fputc('\n', out);
+}
+
+static int column_wanted(const struct listing *l, size_t column)
 {
 	size_t width = strlen(l->columns[column].title);
 
@@ -111,6 +195,21 @@ static int column_width(const struct listing *l, size_t column)
 		if (strlen(l->cells[i]) > width)
 			width = strlen(l->cells[i]);
 	return (int)width;
+}
+
+/* The first column of a table with a limit gives what the others need. */
+static int column_width(const struct listing *l, size_t column)
+{
+	int width = column_wanted(l, column), others = 0;
+
+	if (column || !l->limit)
+		return width;
+	for (size_t c = 1; c < l->ncolumns; c++)
+		others += column_wanted(l, c) + 2;
+	if (width + others <= (int)l->limit)
+		return width;
+	width = (int)l->limit - others;
+	return width > LISTING_NAME_MIN ? width : LISTING_NAME_MIN;
 }
 
 /* The terminal's columns left for the last column; INT_MAX: no terminal. */
@@ -147,7 +246,12 @@ static void print_cut(FILE *out, const char *text, int room)
 static void print_cell(const struct listing *l, FILE *out, size_t column, const char *text)
 {
 	const char *gap = column ? "  " : "";
+	char name[256];
 
+	if (!column && l->limit) {
+		listing_name(name, sizeof(name), text, (unsigned)column_width(l, 0));
+		text = name;
+	}
 	if (column + 1 == l->ncolumns && l->cut) {
 		fputs(gap, out);
 		print_cut(out, text, room_for_last(l));

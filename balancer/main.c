@@ -26,6 +26,7 @@ static const struct command commands[] = {
 	{"kill", cmd_kill, "send a signal to jobs, wherever they run"},
 	{"owner", cmd_owner, "what this machine lets jobs of other nodes use"},
 	{"profile", cmd_profile, "what classes of jobs need, learned from their runs"},
+	{"complete", cmd_complete, "what a shell may offer for a word of a command line"},
 	{"doctor", cmd_doctor, "what is missing here, and what this kernel cannot tell"},
 	{"calibrate", cmd_calibrate,
 	 "measure this machine's processor and disk, for its configuration"},

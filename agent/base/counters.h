@@ -77,6 +77,11 @@
 	X(accepts_paused)      /* no descriptor left: connections waited for 100 ms */             \
 	X(requests_delayed)    /* a user, or strangers, took half of the loop and had to wait */   \
 	X(requests_refused_rate)  /* a user exceeded user_requests_per_s */                        \
+	X(forwards_refused)	  /* a client had too many requests to other nodes under way */    \
+	X(forwards_unanswered)	  /* requests of clients that another node did not answer */       \
+	X(forwarded_served)	  /* requests of users of other nodes that were served */          \
+	X(forwarded_refused)	  /* requests of users of other nodes: no proof, or no room */     \
+	X(looks_refused)	  /* too many watchers from other nodes */                         \
 	X(replays_refused)	  /* too many clients read output of ended jobs */                 \
 	X(tickets_refused)	  /* too many clients of other nodes are about to attach */        \
 	X(recorders_refused)	  /* too many `iocom record` */                                    \

@@ -16,6 +16,8 @@
  *   attach   any to home       { uid, hops: 0 }              { ok, text, job, later, node,
  *            any to guest      { uid, hops: 1 }                address, port, ticket, key }
  *   owner    any to any        { packed, cred }              { ok, text, json }
+ *   user     any to any        { cred, ask }: a user's request        { ok, text, json }
+ *                              (user/user_ask.h); CRED says whose
  */
 #ifndef IOCOM_PEER_MESSAGE_H
 #define IOCOM_PEER_MESSAGE_H
@@ -43,13 +45,16 @@ enum peer_type {
 	PEER_KEY,
 	PEER_ATTACH,
 	PEER_OWNER,
+	PEER_USER,
 	PEER_TYPES
 };
 
 #define PEER_TEXT_MAX	    256
 #define PEER_CREDENTIAL_MAX 4096
 #define PEER_PACKED_MAX	    8192
-#define PEER_JSON_MAX	    4096
+#define PEER_OWNER_JSON_MAX 4096
+/* The document of an answer to a user; with its seal it fits into one message. */
+#define PEER_JSON_MAX (200u << 10)
 /*
  * Values in a body: JOB_REPORTS_MAX reports; one of a job with all phases of its behaviour has
  * about 150.
@@ -97,6 +102,11 @@ struct peer_request {
 			unsigned hops; /* 0: to the job's home; 1: to where it runs */
 		} attach;
 		const struct peer_owner *owner; /* PEER_OWNER */
+		struct {
+			const char *credential; /* a string that may be one */
+			const void *ask;	/* what it binds, USER_ASK_MAX bytes at most */
+			size_t length;
+		} user;
 	};
 };
 
@@ -128,7 +138,11 @@ struct peer_answer {
 	union {
 		struct peer_grant grant;
 		struct peer_attach attach;
-		char json[PEER_JSON_MAX]; /* PEER_OWNER, if OK */
+		char json[PEER_OWNER_JSON_MAX]; /* PEER_OWNER, if OK */
+		struct {
+			const char *json; /* borrowed; checked by whoever reads it */
+			size_t length;	  /* 1 to PEER_JSON_MAX, if OK */
+		} user;
 	};
 	struct bulletin_key key; /* PEER_KEY */
 	/* Who answered, as its session proves; set by the receiver, "" in this node's own answers.

@@ -310,17 +310,10 @@ static void listed(sqlite3_stmt *st, struct journal_job *job)
 	journal_take_expectation(st, 17, &job->expectation);
 }
 
-int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
-		 void (*each)(void *arg, const struct journal_job *job), void *arg)
+/* Calls EACH for all rows of ST, a list of jobs. */
+static int list_rows(sqlite3_stmt *st, void (*each)(void *arg, const struct journal_job *job),
+		     void *arg)
 {
-	static const char sql[] = "SELECT " JOURNAL_AT_HOME " FROM home WHERE (?1<0 OR uid=?1)"
-				  " AND (?2 OR state IN ('starting','running')) UNION ALL "
-				  "SELECT " JOURNAL_AT_TARGET " FROM target WHERE (?1<0 OR uid=?1)"
-				  " AND (?2 OR state IN ('starting','running'))"
-				  " AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
-				  " ORDER BY 9 DESC LIMIT ?3";
-	int64_t who = uid == (uid_t)-1 ? -1 : (int64_t)uid;
-	sqlite3_stmt *st = journal_select(j, sql, "iii", who, I(ended_too), I(max));
 	struct journal_job job;
 	int rc;
 
@@ -332,6 +325,38 @@ int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 	}
 	journal_done(st);
 	return rc == SQLITE_DONE ? 0 : -EIO;
+}
+
+static int64_t user_or_all(uid_t uid)
+{
+	return uid == (uid_t)-1 ? -1 : (int64_t)uid;
+}
+
+int journal_named(struct journal *j, uid_t uid, const char *pattern, size_t max,
+		  void (*each)(void *arg, const struct journal_job *job), void *arg)
+{
+	static const char sql[] =
+		"SELECT " JOURNAL_AT_HOME " FROM home WHERE (?1<0 OR uid=?1) AND job GLOB ?2"
+		" UNION ALL SELECT " JOURNAL_AT_TARGET " FROM target WHERE (?1<0 OR uid=?1)"
+		" AND job GLOB ?2 AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
+		" ORDER BY 9 DESC LIMIT ?3";
+
+	return list_rows(journal_select(j, sql, "isi", user_or_all(uid), pattern, I(max)), each,
+			 arg);
+}
+
+int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
+		 void (*each)(void *arg, const struct journal_job *job), void *arg)
+{
+	static const char sql[] = "SELECT " JOURNAL_AT_HOME " FROM home WHERE (?1<0 OR uid=?1)"
+				  " AND (?2 OR state IN ('starting','running')) UNION ALL "
+				  "SELECT " JOURNAL_AT_TARGET " FROM target WHERE (?1<0 OR uid=?1)"
+				  " AND (?2 OR state IN ('starting','running'))"
+				  " AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
+				  " ORDER BY 9 DESC LIMIT ?3";
+
+	return list_rows(journal_select(j, sql, "iii", user_or_all(uid), I(ended_too), I(max)),
+			 each, arg);
 }
 
 int journal_find(struct journal *j, const char *job, uid_t uid,

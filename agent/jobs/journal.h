@@ -284,6 +284,13 @@ int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 		 void (*each)(void *arg, const struct journal_job *job), void *arg);
 
 /*
+ * Does the same for the jobs, ended ones too, whose names fit PATTERN (a glob of SQLite), the
+ * newest MAX.
+ */
+int journal_named(struct journal *j, uid_t uid, const char *pattern, size_t max,
+		  void (*each)(void *arg, const struct journal_job *job), void *arg);
+
+/*
  * One job, by the home table first; "last" is UID's newest of those submitted here. EACH is called
  * once or not at all.  Returns 0 or -EIO.
  */

@@ -15,6 +15,7 @@
 
 #include "agent/cluster/peer_message.h"
 #include "user/pack.h"
+#include "user/user_ask.h"
 
 static const struct job_order order = {
 	.job = "there-0f-7",
@@ -69,6 +70,7 @@ static const struct peer_request questions[] = {
 	{.type = PEER_PROGRESS, .job = "here-0f-4", .done = {running, 2}},
 	{.type = PEER_ATTACH, .job = "here-0f-1", .attach = {1000, 1}},
 	{.type = PEER_OWNER, .owner = &owner},
+	{.type = PEER_USER, .user = {"MUNGE:none:", "ask", 3}},
 };
 #define QUESTIONS (sizeof(questions) / sizeof(*questions))
 
@@ -119,7 +121,7 @@ static void test_names(void **state)
 {
 	static const char *const names[PEER_TYPES] = {"admit",	"started", "done",     "kill",
 						      "renew",	"hello",   "progress", "key",
-						      "attach", "owner"};
+						      "attach", "owner",   "user"};
 	enum peer_type type;
 
 	(void)state;
@@ -437,8 +439,8 @@ static void test_answers(void **state)
 	for (int type = PEER_STARTED; type < PEER_TYPES; type++) {
 		packed = (struct peer_answer){
 			.ok = true, .error = -EPERM, .taken = 4, .key = {.epoch = 5, .next = 6}};
-		if (type == PEER_ATTACH)
-			continue; /* test_ticket */
+		if (type == PEER_ATTACH || type == PEER_USER)
+			continue; /* test_ticket, test_user_answers */
 		assert_int_equal(pack_and_take(&answer, (enum peer_type)type, &packed), 0);
 		assert_true(answer.ok);
 		assert_string_equal(answer.text, "");
@@ -554,6 +556,62 @@ static void test_long_lease(void **state)
 	assert_int_equal(answer.grant.lease_ms, 0);
 }
 
+static int answer_user(const void *json, size_t length, struct peer_answer *answer)
+{
+	const struct peer_answer packed = {.ok = true, .user = {json, length}};
+
+	return pack_and_take(answer, PEER_USER, &packed);
+}
+
+/* A document is there and bounded; a refusal has none. */
+static void test_user_answers(void **state)
+{
+	static char large[PEER_JSON_MAX + 1];
+	struct peer_answer answer;
+
+	(void)state;
+	assert_int_equal(answer_user("{}", 2, &answer), 0);
+	assert_int_equal(answer.user.length, 2);
+	assert_int_equal(answer_user("", 0, &answer), -EBADMSG);
+	assert_int_equal(answer_user(large, PEER_JSON_MAX, &answer), 0);
+	assert_int_equal(answer_user(large, PEER_JSON_MAX + 1, &answer), -EBADMSG);
+	peer_answer_refuse(&answer, "not %s", "you");
+	assert_int_equal(pack_and_take(&answer, PEER_USER, &(struct peer_answer){.text = "no"}), 0);
+	assert_false(answer.ok);
+	assert_string_equal(answer.text, "no");
+	assert_null(answer.user.json);
+}
+
+static int question_user(const char *credential, size_t n, size_t length)
+{
+	static const char ask[USER_ASK_MAX + 1];
+	msgpack_sbuffer body;
+	msgpack_packer pk;
+
+	pack_begin(&pk, &body, 2);
+	pack_key(&pk, "cred");
+	msgpack_pack_str(&pk, n);
+	msgpack_pack_str_body(&pk, credential, n);
+	pack_bin(&pk, "ask", ask, length);
+	return look_at(PEER_USER, "", &body);
+}
+
+/* What comes with a user's question is bounded, and its credential is a text. */
+static void test_user_questions(void **state)
+{
+	static char credential[USER_ASK_CREDENTIAL_MAX + 1];
+
+	(void)state;
+	memset(credential, 'M', sizeof(credential));
+	assert_int_equal(question_user(credential, 1, 1), 0);
+	assert_int_equal(question_user(credential, USER_ASK_CREDENTIAL_MAX, USER_ASK_MAX), 0);
+	assert_int_equal(question_user(credential, 0, 1), -EBADMSG);
+	assert_int_equal(question_user(credential, 1, 0), -EBADMSG);
+	assert_int_equal(question_user(credential, USER_ASK_CREDENTIAL_MAX + 1, 1), -EBADMSG);
+	assert_int_equal(question_user(credential, 1, USER_ASK_MAX + 1), -EBADMSG);
+	assert_int_equal(question_user("M\0M", 3, 1), -EBADMSG);
+}
+
 static void test_incomplete_answers(void **state)
 {
 	(void)state;
@@ -608,6 +666,8 @@ int main(void)
 		cmocka_unit_test(test_grant),
 		cmocka_unit_test(test_incomplete_grants),
 		cmocka_unit_test(test_long_lease),
+		cmocka_unit_test(test_user_answers),
+		cmocka_unit_test(test_user_questions),
 		cmocka_unit_test(test_incomplete_answers),
 		cmocka_unit_test(test_short_answers),
 	};
