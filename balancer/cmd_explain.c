@@ -80,8 +80,7 @@ static void print_end(const json_t *record)
 	printf("Job %s of user %s %s (%s): ", listing_string(record, "job"),
 	       listing_string(record, "user"), *state == 'l' ? "was lost" : "did not run", when);
 	/* Names in the text may hold any bytes. */
-	for (; *text; text++)
-		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+	listing_text(stdout, text);
 	putchar('\n');
 }
 

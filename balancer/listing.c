@@ -105,11 +105,13 @@ void listing_cell(struct listing *l, const char *fmt, ...)
 
 static int column_width(const struct listing *l, size_t column)
 {
-	size_t width = strlen(l->columns[column].title);
+	unsigned width = (unsigned)strlen(l->columns[column].title);
 
-	for (size_t i = column; i < l->ncells; i += l->ncolumns)
-		if (strlen(l->cells[i]) > width)
-			width = strlen(l->cells[i]);
+	for (size_t i = column; i < l->ncells; i += l->ncolumns) {
+		unsigned needed = utf8_width(l->cells[i]);
+
+		width = needed > width ? needed : width;
+	}
 	return (int)width;
 }
 
@@ -126,38 +128,57 @@ static int room_for_last(const struct listing *l)
 	return (int)(width > used + CUT_MIN ? width - used : CUT_MIN);
 }
 
-/* Prints at most ROOM columns of TEXT, one for each character of UTF-8. */
+/* Prints at most ROOM columns of TEXT. */
 static void print_cut(FILE *out, const char *text, int room)
 {
-	int columns = 0, keep = 0;
+	char piece[8];
+	size_t n = 0, bytes;
+	uint32_t c;
+	int columns = 0;
 
-	for (int i = 0; text[i]; i++) {
-		if (((unsigned char)text[i] & 0xc0) == 0x80)
-			continue;
-		if (columns == room - 3)
-			keep = i;
-		columns++;
-	}
-	if (columns > room)
-		fprintf(out, "%.*s...\n", keep, text);
-	else
+	if (utf8_width(text) <= (unsigned)room) {
 		fprintf(out, "%s\n", text);
+		return;
+	}
+	for (; (bytes = utf8_next(text + n, &c)); n += bytes) {
+		memcpy(piece, text + n, bytes);
+		piece[bytes] = 0;
+		columns += (int)utf8_width(piece);
+		if (columns > room - 3)
+			break;
+	}
+	fprintf(out, "%.*s...\n", (int)n, text);
 }
 
 static void print_cell(const struct listing *l, FILE *out, size_t column, const char *text)
 {
-	const char *gap = column ? "  " : "";
+	const struct listing_column *c = &l->columns[column];
+	bool last = column + 1 == l->ncolumns;
+	int blanks;
 
-	if (column + 1 == l->ncolumns && l->cut) {
-		fputs(gap, out);
+	if (column)
+		fputs("  ", out);
+	if (last && l->cut) {
 		print_cut(out, text, room_for_last(l));
-	} else if (column + 1 == l->ncolumns && !l->columns[column].right)
-		fprintf(out, "%s%s\n", gap, text);
-	else
-		fprintf(out, "%s%*s%s", gap,
-			l->columns[column].right ? column_width(l, column)
-						 : -column_width(l, column),
-			text, column + 1 == l->ncolumns ? "\n" : "");
+		return;
+	}
+	/* printf counts bytes, a terminal columns */
+	blanks = last && !c->right ? 0 : column_width(l, column) - (int)utf8_width(text);
+	fprintf(out, "%*s%s%*s%s", c->right ? blanks : 0, "", text, c->right ? 0 : blanks, "",
+		last ? "\n" : "");
+}
+
+void listing_text(FILE *out, const char *text)
+{
+	uint32_t c;
+	size_t n;
+
+	for (; (n = utf8_next(text, &c)); text += n) {
+		if (utf8_printable(c))
+			fwrite(text, 1, n, out);
+		else
+			fputc('?', out);
+	}
 }
 
 int listing_print(const struct listing *l, FILE *out)
