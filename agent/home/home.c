@@ -223,9 +223,11 @@ static int home_progress(struct home *home, const char *from, const struct job_r
 		return 0; /* pruned */
 	if (!rc && strcmp(node, from))
 		return -EACCES;
-	if (!rc && !ended && *class_name)
+	if (!rc && !ended && (*class_name || r->stopped))
 		rc = progress_note(home->progress, uid, class_name, r,
 				   loop_boot_ns(home->base->loop));
+	else if (!rc)
+		progress_forget(home->progress, r->job); /* it goes on, and says nothing else */
 	if (rc == -EIO)
 		base_journal_failed(home->base, &err);
 	return rc;
@@ -407,6 +409,11 @@ void home_prune(struct home *home)
 	if (journal_prune(home->journal, set->keep_jobs, now > span ? now - span : 0, &err))
 		base_journal_failed(home->base, &err);
 	home_tell_ended(home, NULL);
+}
+
+bool home_is_stopped(const struct home *home, const char *job)
+{
+	return progress_stopped(home->progress, job);
 }
 
 void home_count(const struct home *home, struct home_counts *counts)

@@ -23,6 +23,7 @@ struct job_report {
 	double cpu_ms; /* at reference speed 1 */
 	double requests, request_kb, memory_mb, faults_per_ms;
 	struct behaviour behaviour; /* its CPU times are at reference speed 1, too */
+	bool stopped;		    /* running, but stopped by a signal */
 	char text[256];
 };
 

@@ -119,6 +119,27 @@ job=$(detach sh -c 'echo x; exit 3')
 tap_is "attach >/dev/full: 255" "$(full attach "$job")" "255 1"
 tap_is "run >/dev/full of one that writes nothing: its own status" "$(full run -- sh -c 'exit 3')" "3 0"
 
+# --- jobs: names of any language, jobs that a signal has stopped ---
+ln -s /bin/sleep "$dir/größe-日本"
+named=$("$iocom" run --detach --class 'Größe' -- "$dir/größe-日本" 300)
+evil=$("$iocom" run --detach -- sh -c 'exec sleep 300' $'x\e[2J\u202ey\xff')
+tap_like "jobs: a name beyond ASCII is kept" "$("$iocom" jobs)" "^$named +(starting|running) .* $dir/größe-日本 300$"
+tap_is "and in JSON, with its class" "$("$iocom" jobs --json | jq -r --arg j "$named" '.jobs[] | select(.job == $j) | .class, .command')" \
+	"Größe"$'\n'"$dir/größe-日本 300"
+tap_like "what is not printable is not: control characters, turned directions, invalid bytes" \
+	"$("$iocom" jobs)" "^$evil +(starting|running) .* sh -c exec sleep 300 x\?\[2J\?y\?$"
+is_in_state() { [ "$(state "$1")" = "$2" ]; }
+"$iocom" kill -STOP "$named"
+tap_true "a job that a signal has stopped is shown as stopped" until_true 10 is_in_state "$named" stopped
+tap_like "in the table, too" "$("$iocom" jobs)" "^$named +stopped "
+tap_is "and the others are not" "$(state "$evil")" running
+"$iocom" kill -CONT "$named"
+tap_true "it goes on: running" until_true 10 is_in_state "$named" running
+"$iocom" kill -TSTP "$named"
+tap_true "as ^Z does it: stopped" until_true 10 is_in_state "$named" stopped
+"$iocom" kill -KILL "$named" "$evil"
+tap_is "it is killed: over" "$(status "$iocom" wait "$named") $(state "$named")" "137 killed"
+
 # --- explain, jobs ---
 tap_is "explain" "$(status "$iocom" explain --json "$three") $(jq -r .job "$dir/out")" "0 $three"
 "$iocom" run --comment 'nightly build' -- true
