@@ -149,6 +149,12 @@ tap_is "place --comment" "$("$iocom" place --json --comment 'why there?' -- true
 tap_is "a comment of two lines: 125" "$(status "$iocom" run --comment $'a\nb' -- true) $(grep -c 'takes one line' "$dir/err")" "125 1"
 tap_is "of an unknown one: 1" "$(status "$iocom" explain no-such)" 1
 tap_like "said, with where to look" "$(cat "$dir/err")" 'iocom explain: .*no-such.*iocom jobs --all'
+echo mine >"$dir/view"
+tap_is "place --save-view: a file that is there stays: 1" \
+	"$(status "$iocom" place --save-view "$dir/view" -- true) $(cat "$dir/view") $(cat "$dir/err")" \
+	"1 mine iocom place: $dir/view is there already; --force replaces it"
+tap_is "--force replaces it" "$(status "$iocom" place --force --save-view "$dir/view" -- true) $(jq .version "$dir/view")" "0 1"
+tap_is "and goes with it only: 2" "$(status "$iocom" place --force -- true)" 2
 for bad in "explain" "explain a b" "explain --bogus a" "jobs a" "jobs --bogus"; do
 	# shellcheck disable=SC2086 # words
 	tap_is "$bad: 2" "$(status "$iocom" $bad)" 2
