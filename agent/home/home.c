@@ -300,6 +300,7 @@ void home_watch(struct home *home, struct home_watch *watch)
 int home_new(struct home **out, const struct home_config *config, struct iocom_err *err)
 {
 	struct home *home = calloc(1, sizeof(*home));
+	struct rules_params params;
 
 	if (!home)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
@@ -319,6 +320,10 @@ int home_new(struct home **out, const struct home_config *config, struct iocom_e
 		free(home);
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	}
+	view_params(&params);
+	settings_rules_apply(&config->base->set->rules, &params);
+	cluster_view_use(home->view, &params);
+	home->hop_max = (unsigned)params.hop_max;
 	*out = home;
 	return 0;
 }
