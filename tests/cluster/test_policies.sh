@@ -57,6 +57,7 @@ load_stop
 
 for i in 1 2 3 4 5 6; do load n1 "$WORK" cpu 1; done
 tap_true "n1's processor is busy" until_true 20 field_above n1 n1 run_queue 4.8
+tap_true "and its disk no longer" until_true 20 field_below n1 n1 disk_utilisation 0.03
 for p in cpu-re:cpu-overloaded mem-re:cpu-overloaded cm:cpu-imbalanced iocm-re:cpu-overloaded \
 	iocm-re-hom:cpu-overloaded iocm-pm:cpu-overloaded com:cpu-overloaded random:cpu-overloaded \
 	threshold:cpu-overloaded shortest:cpu-overloaded cpu-pm:cpu-overloaded mem-pm:cpu-overloaded wal:load-highest \
