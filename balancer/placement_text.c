@@ -350,6 +350,18 @@ static void print_doubts(const struct placement *p, FILE *out)
 				p->nodes[i].vector.name, p->nodes[i].doubt, p->nodes[i].doubt);
 }
 
+void placement_text_unmet(const struct placement *p, const char *before, FILE *out)
+{
+	char text[256];
+
+	for (size_t i = 0; i < p->nunmet; i++) {
+		placement_unmet_text(p, i, text, sizeof(text));
+		fputs(before, out);
+		listing_text(out, text);
+		fputc('\n', out);
+	}
+}
+
 void placement_text_print(const struct placement *p, const char *took, FILE *out)
 {
 	if (*p->job)
@@ -358,6 +370,7 @@ void placement_text_print(const struct placement *p, const char *took, FILE *out
 		fprintf(out, "Comment: %s\n", p->ask.comment);
 	sentence(p, out);
 	fputc('\n', out);
+	placement_text_unmet(p, "Warning: ", out);
 	expected_line(p, took, out);
 	print_tasks(p, out);
 	print_more(p, out);

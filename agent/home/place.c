@@ -275,6 +275,10 @@ static int place_answer(struct place *p, const struct view_decision *decision, u
 	a->need = p->order.need;
 	a->need_given = NEED_ALL;
 	a->seed = p->seed;
+	placement_unmet_begin(a);
+	for (uint32_t i = 0; a->nunmet && i < cluster_view_count(p->home->view); i++)
+		placement_unmet_node(a, cluster_view_vector(p->home->view, i), i == 0);
+	placement_unmet_end(a);
 	if (!rc)
 		rc = place_take_nodes(p, decision, now);
 	if (!rc && a->ask.view) {

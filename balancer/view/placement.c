@@ -323,6 +323,7 @@ json_t *placement_json(const struct placement *p, enum placement_form form)
 	json_t *out = json_object();
 
 	if (out && !placement_write(p, &placement_decided, form, out) &&
+	    !placement_unmet_write(p, out) &&
 	    (form == PLACEMENT_BEGUN || !placement_write_why(p, form, out)) &&
 	    !placement_write(p, &placement_running, form, out))
 		return out;
