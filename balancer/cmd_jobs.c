@@ -283,8 +283,7 @@ static void cmd_jobs_print_reasons(const json_t *answer)
 		if (!*text)
 			continue;
 		printf("%s: ", listing_string(job, "job"));
-		for (; *text; text++)
-			putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+		listing_text(stdout, text);
 		putchar('\n');
 	}
 }

@@ -111,30 +111,28 @@ void listing_cell(struct listing *l, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* One for each character of UTF-8. */
-static unsigned columns_of(const char *text)
-{
-	unsigned n = 0;
-
-	for (; *text; text++)
-		n += ((unsigned char)*text & 0xc0) != 0x80;
-	return n;
-}
-
-/* The bytes of the first COLUMNS columns of TEXT. */
+/* The bytes of the characters of TEXT that fit into COLUMNS columns. */
 static size_t bytes_of(const char *text, unsigned columns)
 {
-	size_t i = 0;
+	char one[8];
+	uint32_t c;
+	size_t i = 0, n;
 
-	for (; text[i]; i++)
-		if (((unsigned char)text[i] & 0xc0) != 0x80 && !columns--)
+	for (; (n = utf8_next(text + i, &c)); i += n) {
+		unsigned width;
+
+		snprintf(one, sizeof(one), "%.*s", (int)n, text + i);
+		width = utf8_width(one);
+		if (width > columns)
 			break;
+		columns -= width;
+	}
 	return i;
 }
 
 void listing_name(char *out, size_t size, const char *name, unsigned width)
 {
-	unsigned all = columns_of(name), head = (width - 3 + 1) / 2, tail = width - 3 - head;
+	unsigned all = utf8_width(name), head = (width - 3 + 1) / 2, tail = width - 3 - head;
 
 	if (all <= width)
 		snprintf(out, size, "%s", name);
@@ -145,7 +143,7 @@ void listing_name(char *out, size_t size, const char *name, unsigned width)
 
 void listing_line(FILE *out, const char *text)
 {
-	if (columns_of(text) <= LISTING_WIDTH)
+	if (utf8_width(text) <= LISTING_WIDTH)
 		fprintf(out, "%s\n", text);
 	else
 		fprintf(out, "%.*s...\n", (int)bytes_of(text, LISTING_WIDTH - 3), text);
@@ -169,7 +167,7 @@ void listing_wrap(FILE *out, const char *text, unsigned indent)
 	for (bool first = true; *text; first = false) {
 		size_t blanks = strspn(text, " "), n = wrap_word(text + blanks);
 		char *word = strndup(text + blanks, n);
-		unsigned width = word ? columns_of(word) : (unsigned)n;
+		unsigned width = word ? utf8_width(word) : (unsigned)n;
 
 		if (first) {
 			at = (unsigned)blanks + width; /* the text has its own first indent */
@@ -189,11 +187,13 @@ void listing_wrap(FILE *out, const char *text, unsigned indent)
 
 static int column_wanted(const struct listing *l, size_t column)
 {
-	size_t width = strlen(l->columns[column].title);
+	unsigned width = (unsigned)strlen(l->columns[column].title);
 
-	for (size_t i = column; i < l->ncells; i += l->ncolumns)
-		if (strlen(l->cells[i]) > width)
-			width = strlen(l->cells[i]);
+	for (size_t i = column; i < l->ncells; i += l->ncolumns) {
+		unsigned needed = utf8_width(l->cells[i]);
+
+		width = needed > width ? needed : width;
+	}
 	return (int)width;
 }
 
@@ -225,43 +225,62 @@ static int room_for_last(const struct listing *l)
 	return (int)(width > used + CUT_MIN ? width - used : CUT_MIN);
 }
 
-/* Prints at most ROOM columns of TEXT, one for each character of UTF-8. */
+/* Prints at most ROOM columns of TEXT. */
 static void print_cut(FILE *out, const char *text, int room)
 {
-	int columns = 0, keep = 0;
+	char piece[8];
+	size_t n = 0, bytes;
+	uint32_t c;
+	int columns = 0;
 
-	for (int i = 0; text[i]; i++) {
-		if (((unsigned char)text[i] & 0xc0) == 0x80)
-			continue;
-		if (columns == room - 3)
-			keep = i;
-		columns++;
-	}
-	if (columns > room)
-		fprintf(out, "%.*s...\n", keep, text);
-	else
+	if (utf8_width(text) <= (unsigned)room) {
 		fprintf(out, "%s\n", text);
+		return;
+	}
+	for (; (bytes = utf8_next(text + n, &c)); n += bytes) {
+		memcpy(piece, text + n, bytes);
+		piece[bytes] = 0;
+		columns += (int)utf8_width(piece);
+		if (columns > room - 3)
+			break;
+	}
+	fprintf(out, "%.*s...\n", (int)n, text);
 }
 
 static void print_cell(const struct listing *l, FILE *out, size_t column, const char *text)
 {
-	const char *gap = column ? "  " : "";
+	const struct listing_column *c = &l->columns[column];
+	bool last = column + 1 == l->ncolumns;
 	char name[256];
+	int blanks;
 
 	if (!column && l->limit) {
 		listing_name(name, sizeof(name), text, (unsigned)column_width(l, 0));
 		text = name;
 	}
-	if (column + 1 == l->ncolumns && l->cut) {
-		fputs(gap, out);
+	if (column)
+		fputs("  ", out);
+	if (last && l->cut) {
 		print_cut(out, text, room_for_last(l));
-	} else if (column + 1 == l->ncolumns && !l->columns[column].right)
-		fprintf(out, "%s%s\n", gap, text);
-	else
-		fprintf(out, "%s%*s%s", gap,
-			l->columns[column].right ? column_width(l, column)
-						 : -column_width(l, column),
-			text, column + 1 == l->ncolumns ? "\n" : "");
+		return;
+	}
+	/* printf counts bytes, a terminal columns */
+	blanks = last && !c->right ? 0 : column_width(l, column) - (int)utf8_width(text);
+	fprintf(out, "%*s%s%*s%s", c->right ? blanks : 0, "", text, c->right ? 0 : blanks, "",
+		last ? "\n" : "");
+}
+
+void listing_text(FILE *out, const char *text)
+{
+	uint32_t c;
+	size_t n;
+
+	for (; (n = utf8_next(text, &c)); text += n) {
+		if (utf8_printable(c))
+			fwrite(text, 1, n, out);
+		else
+			fputc('?', out);
+	}
 }
 
 int listing_print(const struct listing *l, FILE *out)

@@ -36,6 +36,9 @@ void listing_limit(struct listing *l, unsigned width);
 /* Prints all rows; the last column is not padded.  Returns 0 or -ENOMEM. */
 int listing_print(const struct listing *l, FILE *out);
 
+/* Prints TEXT, which may hold any bytes: '?' stands for what is not printable. */
+void listing_text(FILE *out, const char *text);
+
 /* These read a field; a missing one is 0 or "". */
 double listing_number(const json_t *object, const char *key);
 const char *listing_string(const json_t *object, const char *key);

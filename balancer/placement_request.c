@@ -15,6 +15,7 @@
 #include "balancer/client.h"
 #include "balancer/job_class.h"
 #include "balancer/job_input.h"
+#include "user/utf8.h"
 
 const char ask_help[] =
 	"where:\n"
@@ -248,20 +249,6 @@ int placement_request_node(struct placement_request *r, const char *node, struct
 
 /* --- packing ----------------------------------------------------------------------- */
 
-/* One printable line of the command, for listings; cut at 255 bytes. */
-static void placement_request_command_line(char *const *command, char *out, size_t size)
-{
-	size_t at = 0;
-
-	for (; *command && at + 1 < size; command++) {
-		for (const char *c = *command; *c && at + 1 < size; c++)
-			out[at++] = (char)(isprint((unsigned char)*c) ? *c : '?');
-		if (command[1] && at + 1 < size)
-			out[at++] = ' ';
-	}
-	out[at] = 0;
-}
-
 void placement_request_class(const struct placement_request *r, char *const *command,
 			     char out[PLACEMENT_CLASS_MAX])
 {
@@ -315,8 +302,7 @@ int placement_request_pack(const struct placement_request *r, bool run, const ch
 	strcpy(ask.cwd, cwd);
 	strcpy(ask.executable, executable);
 	placement_request_class(r, command, ask.class_name);
-	placement_request_command_line(r->shown ? shown : command, ask.command,
-				       sizeof(ask.command));
+	utf8_line(r->shown ? shown : command, ask.command, sizeof(ask.command));
 	ask.run = run;
 	input = job_input(command);
 	ask.input_bytes = input.bytes;

@@ -458,6 +458,18 @@ static void print_story(const struct placement *p, const char *took, FILE *out)
 	free(text);
 }
 
+void placement_text_unmet(const struct placement *p, const char *before, FILE *out)
+{
+	char text[256];
+
+	for (size_t i = 0; i < p->nunmet; i++) {
+		placement_unmet_text(p, i, text, sizeof(text));
+		fputs(before, out);
+		listing_text(out, text);
+		fputc('\n', out);
+	}
+}
+
 void placement_text_print(const struct placement *p, const char *took, FILE *out)
 {
 	if (*p->job)
@@ -465,6 +477,7 @@ void placement_text_print(const struct placement *p, const char *took, FILE *out
 	if (*p->ask.comment)
 		say(out, 0, "Comment: %s", p->ask.comment);
 	print_story(p, took, out);
+	placement_text_unmet(p, "Warning: ", out);
 	print_need(p, out);
 	placement_text_print_reasons(&p->plan, out);
 	print_named(p, out);

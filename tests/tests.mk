@@ -186,7 +186,7 @@ SEEDS   ?= 10
 .PHONY: figures
 figures: $(BUILD)/iocom-sim ## all figures of the papers and the page of claims, build/figures/index.html
 	@mkdir -p $(FIGURES)
-	@$(BUILD)/iocom-sim figures --seeds $(SEEDS) --out $(FIGURES)
+	@$(BUILD)/iocom-sim figures --seeds $(SEEDS) --force --out $(FIGURES)
 
 .PHONY: bench-sim
 bench-sim: $(BENCH_sim) ## the simulator: speed, threads, against SimGrid; WHAT=size: 10 M jobs

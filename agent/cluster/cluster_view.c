@@ -333,6 +333,11 @@ static int cluster_view_begin(struct cluster_view *v)
 	return rc ? rc : set_home(v, &unknown);
 }
 
+void cluster_view_use(struct cluster_view *v, const struct rules_params *params)
+{
+	v->params = *params;
+}
+
 struct cluster_view *cluster_view_new(struct matrix *m)
 {
 	struct cluster_view *v = calloc(1, sizeof(*v));

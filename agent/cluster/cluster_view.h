@@ -52,6 +52,8 @@ struct cluster_view;
  * placeholder until the first refresh.  Returns NULL if there is no memory.
  */
 struct cluster_view *cluster_view_new(struct matrix *m);
+/* Decides by PARAMS from now on, which have the rates of view_params. */
+void cluster_view_use(struct cluster_view *v, const struct rules_params *params);
 void cluster_view_free(struct cluster_view *v);
 /*
  * Call it before a decision: sets home from OWN and ends charges older than VIEW_CHARGE_NS. Returns
@@ -101,7 +103,7 @@ uint64_t cluster_view_left_out(const struct cluster_view *v);
 
 /* Makes a node of the rules from one vector. */
 void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *out);
-/* The parameters of every live decision. */
+/* The parameters of every live decision, where no setting says otherwise. */
 void view_params(struct rules_params *params);
 
 #endif

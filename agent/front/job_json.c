@@ -37,11 +37,21 @@ const char *job_json_basis(int basis)
 	return names[basis & (JOURNAL_BASIS_TOLD | JOURNAL_BASIS_LEARNED)];
 }
 
+static const char *job_json_state(const struct job_json *l, const struct journal_job *j)
+{
+	/* The shim does not answer (launch.h): the job may be running or lost. */
+	if (guest_is_late(l->front->guest, j->job))
+		return "late";
+	if (j->end_ns == 0 &&
+	    (guest_is_stopped(l->front->guest, j->job) || home_is_stopped(l->front->home, j->job)))
+		return "stopped";
+	return j->state;
+}
+
 json_t *job_json(struct job_json *l, const struct journal_job *j)
 {
 	const char *home = j->at_home ? l->front->base->set->name : j->home;
-	/* The shim does not answer (launch.h): the job may be running or lost. */
-	const char *state = guest_is_late(l->front->guest, j->job) ? "late" : j->state;
+	const char *state = job_json_state(l, j);
 
 	return json_pack(
 		"{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o,s:o,s:o,"

@@ -179,6 +179,8 @@ struct pulse_jobs guest_pulse_jobs(struct guest *guest);
 int guest_whose(const struct guest *guest, uint64_t cgroup_id, const char **job, uid_t *uid);
 /* Returns true if JOB runs here as far as we know, but its shim does not answer. */
 bool guest_is_late(const struct guest *guest, const char *job);
+/* Returns whether JOB runs here and is stopped by a signal just now. */
+bool guest_is_stopped(const struct guest *guest, const char *job);
 
 /* Fill levels, for lists of limits. */
 struct guest_counts {

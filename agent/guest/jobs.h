@@ -60,6 +60,7 @@ struct job {
 	bool newer;	      /* its shim speaks a later version */
 	bool late;	      /* its shim lives but has not answered this agent yet */
 	bool told;	      /* home and journal know that it runs */
+	bool stopped;	      /* home was told that a signal has stopped it */
 	uint64_t spool_bytes; /* the job's output may take this much of the disk */
 	bool attached;	      /* it gets there only if the job's client does not take it */
 	struct {

@@ -230,9 +230,11 @@ static int home_progress(struct home *home, const char *from, const struct job_r
 		return 0; /* pruned */
 	if (!rc && strcmp(node, from))
 		return -EACCES;
-	if (!rc && !ended && *class_name)
+	if (!rc && !ended && (*class_name || r->stopped))
 		rc = progress_note(home->progress, uid, class_name, r,
 				   loop_boot_ns(home->base->loop));
+	else if (!rc)
+		progress_forget(home->progress, r->job); /* it goes on, and says nothing else */
 	if (rc && rc != -ENOMEM)
 		base_journal_failed(home->base, &err);
 	return rc;
@@ -305,6 +307,7 @@ void home_watch(struct home *home, struct home_watch *watch)
 int home_new(struct home **out, const struct home_config *config, struct iocom_err *err)
 {
 	struct home *home = calloc(1, sizeof(*home));
+	struct rules_params params;
 
 	if (!home)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
@@ -324,6 +327,10 @@ int home_new(struct home **out, const struct home_config *config, struct iocom_e
 		free(home);
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	}
+	view_params(&params);
+	settings_rules_apply(&config->base->set->rules, &params);
+	cluster_view_use(home->view, &params);
+	home->hop_max = (unsigned)params.hop_max;
 	*out = home;
 	return 0;
 }
@@ -416,6 +423,11 @@ void home_prune(struct home *home)
 	if (journal_prune(home->journal, set->keep_jobs, now > span ? now - span : 0, &err))
 		base_journal_failed(home->base, &err);
 	home_tell_ended(home, NULL);
+}
+
+bool home_is_stopped(const struct home *home, const char *job)
+{
+	return progress_stopped(home->progress, job);
 }
 
 void home_count(const struct home *home, struct home_counts *counts)

@@ -21,6 +21,7 @@ struct home {
 	struct journal *journal;
 	struct profile_store *profiles;
 	struct outcomes *outcomes; /* how right the predictions were */
+	unsigned hop_max;	   /* nodes that a job is offered to */
 	struct progress *progress; /* what running jobs have done so far */
 	const struct matrix *matrix;
 	struct cluster_view *view; /* the view of the matrix, which decisions look at */

@@ -198,6 +198,7 @@ static void place_choose(struct place *p, const struct rules_plan *plan,
 			 const struct rules_view *view, uint32_t *at)
 {
 	uint32_t n = plan->ncandidates;
+	unsigned hops = p->home->hop_max < PLACE_HOPS ? p->home->hop_max : PLACE_HOPS;
 
 	if (*p->placement.ask.node) {
 		strcpy(p->candidates[0], p->placement.ask.node);
@@ -205,10 +206,10 @@ static void place_choose(struct place *p, const struct rules_plan *plan,
 		p->ncandidates = 1;
 		return;
 	}
-	if (plan->stayed)
+	if (plan->stayed || !p->home->hop_max)
 		return;
 	at[p->ncandidates++] = plan->node;
-	for (uint32_t i = 0; i < n && p->ncandidates < PLACE_HOPS; i++)
+	for (uint32_t i = 0; i < n && p->ncandidates < hops; i++)
 		if (plan->candidates[i] != plan->node && plan->candidates[i] != 0)
 			at[p->ncandidates++] = plan->candidates[i];
 	for (unsigned i = 0; i < p->ncandidates; i++)
@@ -276,6 +277,10 @@ static int place_answer(struct place *p, const struct view_decision *decision, u
 	a->learned = p->learned;
 	a->light = p->light;
 	a->seed = p->seed;
+	placement_unmet_begin(a);
+	for (uint32_t i = 0; a->nunmet && i < cluster_view_count(p->home->view); i++)
+		placement_unmet_node(a, cluster_view_vector(p->home->view, i), i == 0);
+	placement_unmet_end(a);
 	if (!rc)
 		rc = place_take_nodes(p, decision, now);
 	if (!rc && a->ask.view) {

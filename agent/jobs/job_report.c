@@ -89,7 +89,7 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, more ? 19 : 18);
+	msgpack_pack_map(&pk, (more ? 19U : 18U) + r->stopped);
 	pack_str(&pk, "job", r->job);
 	pack_str(&pk, "state", r->state);
 	pack_u64(&pk, "kind", r->kind);
@@ -108,6 +108,8 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	pack_f64(&pk, "fault_kb", r->behaviour.fault_kb);
 	pack_bin(&pk, "text", r->text, strlen(r->text));
 	behaviour_pack(&r->behaviour, &pk);
+	if (r->stopped)
+		pack_bool(&pk, "stopped", true);
 	if (more) {
 		pack_key(&pk, "more");
 		msgpack_pack_array(&pk, more);
@@ -155,6 +157,8 @@ int job_report_unpack(struct job_report *r, const msgpack_object *map)
 	    job_report_number(&r->read_kb, map, "read_kb") ||
 	    job_report_number(&r->written_kb, map, "written_kb") || r->read_kb < 0 ||
 	    r->written_kb < 0 || behaviour_unpack(&r->behaviour, map))
+		return -EBADMSG;
+	if (unpack_get(map, "stopped") && unpack_bool(map, "stopped", &r->stopped))
 		return -EBADMSG;
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		if (!strcmp(r->state, states[i]))

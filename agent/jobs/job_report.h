@@ -24,6 +24,7 @@ struct job_report {
 	double requests, request_kb, memory_mb, faults_per_ms;
 	double read_kb, written_kb; /* of the explicit requests; an older agent does not tell: 0 */
 	struct behaviour behaviour; /* its CPU times are at reference speed 1, too */
+	bool stopped;		    /* running, but stopped by a signal */
 	char text[256];
 };
 

@@ -96,7 +96,7 @@ struct order {
 /* Reads and checks the order on FD.  Returns 0 or negative errno with the reason in ERR. */
 int order_read(int fd, struct order *order, struct iocom_err *err);
 void order_deinit(struct order *order);
-/* Writes the command as one printable line. */
+/* Writes the command as one printable line, valid UTF-8. */
 void order_command(const struct order *order, char *out, size_t size);
 
 #endif

@@ -340,6 +340,9 @@ static int set_scope(void *target, const char *value, struct iocom_err *err)
 #define FIELD(member) offsetof(struct settings, member), sizeof(((struct settings *)0)->member)
 #define NONE	      0, 0
 
+#define RULE(kind, type, member, name, value, help, usual, least, most)                            \
+	{name, value, help, usual, CONFIG_##kind, FIELD(rules.member), least, most, NULL},
+
 static const struct config_key keys[] = {
 	{"name", "NAME", "this node's name [the host's name]", NULL, CONFIG_STRING, FIELD(name), 0,
 	 0, check_name},
@@ -378,8 +381,8 @@ static const struct config_key keys[] = {
 	 FIELD(network_mb_per_s), 0.001, 1e6, NULL},
 	{"policy", "POLICY", "policy for jobs that name none", SETTINGS_POLICY, CONFIG_STRING,
 	 FIELD(policy), 0, 0, check_policy},
-	{"shim", "PATH", "the iocom-shim program [found beside iocomd]", NULL, CONFIG_STRING,
-	 FIELD(shim), 0, 0, check_absolute},
+	SETTINGS_RULES(RULE){"shim", "PATH", "the iocom-shim program [found beside iocomd]", NULL,
+			     CONFIG_STRING, FIELD(shim), 0, 0, check_absolute},
 	{"net-program", "PATH", "the iocom-net program [found beside iocomd]", NULL, CONFIG_STRING,
 	 FIELD(net_program), 0, 0, check_absolute},
 	{"net-user", "USER", "whom the network part runs as", SETTINGS_NET_USER, CONFIG_STRING,

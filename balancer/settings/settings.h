@@ -10,6 +10,7 @@
 #include "user/config.h"
 #include "iocom/vector.h"
 #include "user/log.h"
+#include "balancer/settings/settings_rules.h"
 
 #define SETTINGS_POLICY	     "least-delay" /* of jobs that name none, unless configured */
 #define SETTINGS_PEERS_MAX   256
@@ -55,6 +56,7 @@ struct settings {
 	double cpu_speed, disk_mb_per_s, disk_fixed_ms, network_mb_per_s; /* 0: not configured */
 	double disk_parallel;
 	char policy[32];
+	struct settings_rules rules; /* the rules' parameters */
 	enum log_level log_level;
 	bool accept_jobs;
 	bool allow_root;

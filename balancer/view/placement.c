@@ -18,10 +18,8 @@
 	}
 
 static const struct placement_member decided[] = {
-	M("policy", STRING, ALWAYS, policy),
-	M("home", STRING, ALWAYS, home),
-	M("forced", BOOLEAN, ALWAYS, forced),
-	M("learned", STRING, GIVEN, learned),
+	M("policy", STRING, ALWAYS, policy),  M("home", STRING, ALWAYS, home),
+	M("forced", BOOLEAN, ALWAYS, forced), M("learned", STRING, GIVEN, learned),
 	M("light", STRING, GIVEN, light),
 };
 
@@ -326,6 +324,7 @@ json_t *placement_json(const struct placement *p, enum placement_form form)
 	json_t *out = json_object();
 
 	if (out && !placement_write(p, &placement_decided, form, out) &&
+	    !placement_unmet_write(p, out) &&
 	    (form == PLACEMENT_BEGUN || !placement_write_why(p, form, out)) &&
 	    !placement_write(p, &placement_running, form, out))
 		return out;
