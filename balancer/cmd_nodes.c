@@ -309,7 +309,7 @@ int cmd_nodes(int argc, char **argv)
 		if (rc || watch <= 0)
 			return rc;
 		usleep((useconds_t)(watch * 1e6));
-		if (isatty(STDOUT_FILENO) && !json)
+		if (isatty(STDOUT_FILENO) && !shown.json)
 			fputs("\033[H\033[2J", stdout);
 	}
 }
