@@ -147,7 +147,7 @@ $(BUILD)/man/%: $(1)/%.scd
 endef
 $(foreach d,agent balancer sim,$(eval $(call man_rule,$(d))))
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/next -name '*.d' 2>/dev/null)
 
 ##@ Set-up
 .PHONY: deps

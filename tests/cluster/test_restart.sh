@@ -43,7 +43,7 @@ negative() {
 	jq -c 'paths(numbers) as $p | select(getpath($p) < 0 and ($p | last) != "residual_bytes") | $p' "$1"
 }
 load_bytes() { # FILE: what the load read, as the last document says
-	tail -n 1 "$1" | jq '[.tasks[] | select(.comm == "work") | .explicit_read_bytes] | add // 0'
+	tail -n 1 "$1" | jq "[.tasks[] | select(.pid == $LOAD) | .explicit_read_bytes] | add // 0"
 }
 
 "$BUILD/tests/tools/work" make "$SCRATCH/file" 16 || exit 1
