@@ -158,7 +158,8 @@ void agent_stop(struct agent *a)
 {
 	int saved = errno;
 
-	if (a->peers.bulletin) { /* the others need not wait until they find this node silent */
+	if (a->peers.bulletin &&
+	    a->pulse.started_ns) { /* the others need not wait until they find this node silent */
 		pulse_leave(&a->pulse);
 		net_part_drain(a->net, FAREWELL_MS);
 	}

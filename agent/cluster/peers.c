@@ -143,14 +143,20 @@ static void peers_skewed(void *arg, const char *node, int64_t ahead_s)
 			(void)peer_state_trouble(&p->states.all[i], &trouble, now);
 }
 
+/* The peer AT, or if that is where a connection came from (port 0), the one with the address. */
+static struct peer_state *peers_state(struct peers *p, const struct gate_place *at)
+{
+	return at->port ? peer_states_at(&p->states, at)
+			: peer_states_from(&p->states, at->address);
+}
+
 /* What became of a greeting; that of a session that is there says which node is at the address. */
 static void peers_greeted(void *arg, const struct control_greeted *g)
 {
 	const struct peer_trouble trouble = {
 		.cause = g->cause, .sure = g->sure, .ahead_s = g->ahead_s, .why = g->why};
 	struct peers *p = arg;
-	struct peer_state *state = g->at.port ? peer_states_at(&p->states, &g->at)
-					      : peer_states_from(&p->states, g->at.address);
+	struct peer_state *state = peers_state(p, &g->at);
 
 	if (state && g->cause)
 		(void)peer_state_trouble(state, &trouble, loop_boot_ns(p->base->loop));
@@ -163,7 +169,7 @@ static void peers_in_trouble(void *arg, const struct gate_message *m, uint8_t *t
 			     const int *fds)
 {
 	struct peers *p = arg;
-	struct peer_state *state = peer_states_at(&p->states, &m->trouble.at);
+	struct peer_state *state = peers_state(p, &m->trouble.at);
 	char why[GATE_SENTENCE_MAX + 1], place[IOCOM_ADDRESS_MAX + 8];
 	const struct peer_trouble trouble = {
 		.cause = (enum peer_cause)m->trouble.cause, .sure = true, .why = why};

@@ -135,8 +135,8 @@ struct gate_skewed {
 };
 
 struct gate_trouble {
-	struct gate_place at;
-	uint32_t cause; /* enum peer_cause; PEER_C_NONE: it takes connections */
+	struct gate_place at; /* port 0: a connection from there told it */
+	uint32_t cause;	      /* enum peer_cause; PEER_C_NONE: it takes connections */
 };
 
 struct gate_answered {

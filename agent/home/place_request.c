@@ -50,7 +50,8 @@ static int place_request_check_node(const struct place *p, struct iocom_err *err
 		return iocom_err_set(err, -ENOENT, "node '%s' is not believed: %s", node, why);
 	if (e && e->left)
 		snprintf(silent, sizeof(silent),
-			 "stopped since %.0f s: its agent said so; start iocomd there",
+			 "not heard since its agent said, %.0f s ago, that it stops (is iocomd "
+			 "running there?)",
 			 (double)matrix_age_ns(e, loop_boot_ns(home->base->loop)) / 1e9);
 	else if (e)
 		snprintf(silent, sizeof(silent),

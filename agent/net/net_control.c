@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "agent/base/complaints.h"
+#include "agent/base/peer_cause.h"
 #include "agent/base/tcp_url.h"
 #include "agent/gate/greeting_head.h"
 #include "agent/base/seal_refusal.h"
@@ -67,6 +68,17 @@ static void net_server_bring(struct net_server *s, struct gate_message *m, const
 	}
 }
 
+/* It may be a configured peer, which cannot be heard then. */
+static void net_server_tell_version(const struct net_server *s, const char *why)
+{
+	struct gate_message m = {.type = GATE_TROUBLE, .trouble = {.cause = PEER_C_VERSION}};
+
+	memcpy(m.trouble.at.address, s->address, sizeof(m.trouble.at.address));
+	if (*s->address)
+		(void)gate_send(s->control->config.gate, &m, why, strnlen(why, GATE_SENTENCE_MAX),
+				NULL);
+}
+
 static void net_server_hello(struct net_server *s, const uint8_t *data, size_t length)
 {
 	struct gate_message m = {.type = GATE_HELLO};
@@ -74,6 +86,8 @@ static void net_server_hello(struct net_server *s, const uint8_t *data, size_t l
 	struct iocom_err err = {0};
 	int rc = greeting_heard(&head, data, length, &err);
 
+	if (rc == -EPROTO)
+		net_server_tell_version(s, err.text);
 	if (rc) { /* a node of another version pays little */
 		net_server_refuse(s, err.text, rc == -EBADMSG ? SEAL_E_GARBAGE : SEAL_E_REPLAYED);
 		return;

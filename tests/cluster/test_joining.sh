@@ -183,7 +183,7 @@ gone() { pair_on n1 nodes --json | jq -e '.dropped[] | select(.name == "n6" and 
 tap_true "an agent that stops says so" until_true 5 gone
 tap_true "... its peer has left" until_true 5 state_is 127.0.0.6 left
 tap_is "... it was never found silent" "$(pair_count n1 nodes_left) $(pair_count n1 nodes_dropped)" "1 0"
-tap_like "... a job for it is refused by that sentence" "$(pair_on n1 run --node n6 -- true 2>&1)" "node 'n6' is stopped since"
+tap_like "... a job for it is refused by that sentence" "$(pair_on n1 run --node n6 -- true 2>&1)" "node 'n6' is not heard since its agent said"
 pair_stop n2 KILL
 died() { state_is 127.0.0.2 silent || state_is 127.0.0.2 refused; }
 tap_true "one that was killed is silent, or refuses" until_true 15 died
