@@ -153,7 +153,7 @@ static void profiles_add(void *arg, uid_t uid, const char *class_name, const str
 	one = json_pack("{s:o,s:o,s:i,s:i,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "class",
 			profiles_class_json(class_name), "user", user_json(answer->accounts, uid), "uid",
 			(int)uid, "runs", (int)p->runs, "intensive",
-			p->runs ? behaviour_class(&p->behaviour) : "unknown", "cpu_ms", p->cpu_ms,
+			p->runs && p->behaviour.n ? behaviour_class(&p->behaviour) : "unknown", "cpu_ms", p->cpu_ms,
 			"com_ms", p->com_ms, "disk_ms", p->disk_ms, "memory_mb", p->memory_mb,
 			"requests", profile_requests(p), "implicit_requests", p->fault_requests,
 			"request_kb", profile_request_kb(p), "wall_ms", p->wall_ms, "last_run",
