@@ -187,8 +187,8 @@ static void profile_text_line(struct listing *l, const json_t *profile,
 			      const struct profile_line *line)
 {
 	const json_t *need = json_object_get(json_object_get(profile, "needs"), line->need);
-	const json_t *set = line->set ? json_object_get(json_object_get(profile, "set"), line->set)
-				      : NULL;
+	const json_t *set =
+		line->set ? json_object_get(json_object_get(profile, "set"), line->set) : NULL;
 	bool known = listing_number(profile, "runs") > 0;
 	char value[48], spread[48];
 
@@ -221,8 +221,7 @@ static void profile_text_line(struct listing *l, const json_t *profile,
 static int profile_text_needs(const json_t *profile)
 {
 	static const struct listing_column columns[] = {
-		{"  NEED", false}, {"VALUE", true}, {"+-", true},
-		{"SURE", true},	   {"FROM", false},
+		{"  NEED", false}, {"VALUE", true}, {"+-", true}, {"SURE", true}, {"FROM", false},
 	};
 	const json_t *input = json_object_get(profile, "input_mb");
 	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
@@ -230,8 +229,7 @@ static int profile_text_needs(const json_t *profile)
 
 	printf("\nThe next run of %s (user %s), from %.0f run%s (kept: %.0f cold, %.0f warm)",
 	       listing_string(profile, "class"), listing_string(profile, "user"),
-	       listing_number(profile, "runs"),
-	       listing_number(profile, "runs") == 1 ? "" : "s",
+	       listing_number(profile, "runs"), listing_number(profile, "runs") == 1 ? "" : "s",
 	       listing_number(profile, "cold_runs"), listing_number(profile, "warm_runs"));
 	if (json_is_number(input))
 		printf(",\nwith %.4g MB of input", json_number_value(input));

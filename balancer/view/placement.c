@@ -18,10 +18,8 @@
 	}
 
 static const struct placement_member decided[] = {
-	M("policy", STRING, ALWAYS, policy),
-	M("home", STRING, ALWAYS, home),
-	M("forced", BOOLEAN, ALWAYS, forced),
-	M("learned", STRING, GIVEN, learned),
+	M("policy", STRING, ALWAYS, policy),  M("home", STRING, ALWAYS, home),
+	M("forced", BOOLEAN, ALWAYS, forced), M("learned", STRING, GIVEN, learned),
 	M("light", STRING, GIVEN, light),
 };
 

@@ -132,11 +132,11 @@ struct placement {
 
 	/* The decision. */
 	const char *policy, *home;
-	const char *node; /* the chosen node */
-	bool forced;	  /* the request named the node */
+	const char *node;    /* the chosen node */
+	bool forced;	     /* the request named the node */
 	const char *learned; /* what is known of the job's class, as a sentence; "": nothing */
 	const char *light;   /* why it is too light to go anywhere, as a clause; "": it is not */
-	bool failed;	  /* no node took the job */
+	bool failed;	     /* no node took the job */
 	uint64_t seed;
 	struct need need;
 	uint32_t need_given; /* the known fields of `need`: bits by enum need_field */
