@@ -68,8 +68,8 @@ struct profile_word {
 /* --- asking ------------------------------------------------------------------------------- */
 
 /* Answers are printed as one document, or by PRINT.  Returns the exit status. */
-static int cmd_profile_done(const struct profile_ask *ask, json_t *answer,
-			int (*print)(const struct profile_ask *ask, const json_t *answer))
+static int cmd_profile_answer(const struct profile_ask *ask, json_t *answer,
+			      int (*print)(const struct profile_ask *ask, const json_t *answer))
 {
 	int rc = ask->json ? listing_print_json(answer) : print(ask, answer);
 
@@ -104,7 +104,7 @@ static int profile_list_classes(struct profile_ask *ask)
 	profile_ask_begin(ask, "list", 0);
 	if (profile_ask_send(ask, &answer, &err))
 		return profile_failed_to(&err);
-	return cmd_profile_done(ask, answer, print_list);
+	return cmd_profile_answer(ask, answer, print_list);
 }
 
 static int print_class(const struct profile_ask *ask, const json_t *answer)
@@ -137,7 +137,7 @@ static int profile_show(struct profile_ask *ask)
 		iocom_err_set(&err, 1, "nothing is known about a class '%s'", ask->class_name);
 		return profile_failed_to(&err);
 	}
-	return cmd_profile_done(ask, answer, print_class);
+	return cmd_profile_answer(ask, answer, print_class);
 }
 
 static int print_nothing(const struct profile_ask *ask, const json_t *answer)
@@ -162,7 +162,7 @@ static int profile_of_class(struct profile_ask *ask, const char *what,
 	}
 	if (profile_ask_send(ask, &answer, &err))
 		return profile_failed_to(&err);
-	return cmd_profile_done(ask, answer, print_nothing);
+	return cmd_profile_answer(ask, answer, print_nothing);
 }
 
 static int profile_set_needs(struct profile_ask *ask)
@@ -319,7 +319,9 @@ static int profile_go(struct profile_ask *ask, const struct profile_word *word, 
 		return 2;
 	}
 	if (!wrong && n > most)
-		wrong = word->of_class ? "takes one class" : most ? "takes one file" : "list takes no name";
+		wrong = word->of_class ? "takes one class"
+			: most	       ? "takes one file"
+				       : "list takes no name";
 	if (!wrong && n < 1 && word->of_class)
 		wrong = "which class? (`iocom profile` lists them)";
 	if (!wrong && n < 1 && !strcmp(word->name, "import"))

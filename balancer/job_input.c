@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define ID_BITS	    53
-#define FNV_BEGIN   0xcbf29ce484222325u
-#define FNV_PRIME   0x100000001b3u
-#define BYTES_MOST  (1ll << 60)
+#define ID_BITS	   53
+#define FNV_BEGIN  0xcbf29ce484222325u
+#define FNV_PRIME  0x100000001b3u
+#define BYTES_MOST (1ll << 60)
 /* What ends a word in a shell's text. */
-#define SHELL_ENDS  " \t\n;&|()<>'\"`"
+#define SHELL_ENDS " \t\n;&|()<>'\"`"
 
 struct input {
 	struct job_input found;

@@ -250,8 +250,10 @@ static void print_need(const struct placement *p, FILE *out)
 		if (!(p->need_given & 1u << f))
 			continue;
 		listing_quantity(value, sizeof(value), p->need.value[f]);
-		fprintf(out, "  %-14s %12s  from %s\n", need_name(f), value,
-			need_source_name(p->need.source[f]));
+		fprintf(out, "  %-14s %12s  %s%s\n", need_name(f), value,
+			p->need.source[f] == NEED_SET ? "" : "from ",
+			p->need.source[f] == NEED_SET ? "set by you"
+						      : need_source_name(p->need.source[f]));
 	}
 }
 

@@ -120,9 +120,9 @@ int profile_file_export(struct profile_ask *ask)
 		fprintf(stderr,
 			"iocom profile: %.0f class%s left out: JSON cannot hold such a name\n",
 			left_out, left_out == 1 ? " is" : "es are");
-	rc = !to_file			       ? export_print(document)
+	rc = !to_file				? export_print(document)
 	     : export_file(ask, document, &err) ? profile_file_fail(&err)
-					       : 0;
+						: 0;
 	json_decref(answer);
 	return rc;
 }
@@ -259,9 +259,9 @@ static int import_large(struct profile_ask *ask, const char *text, size_t length
 static int import_print(const struct profile_ask *ask, const struct imported *sum)
 {
 	if (ask->json) {
-		json_t *out = json_pack("{s:f,s:f,s:f,s:b}", "classes", sum->classes, "runs",
-					sum->runs, "replaced", sum->replaced, "dry_run",
-					ask->dry_run);
+		json_t *out =
+			json_pack("{s:f,s:f,s:f,s:b}", "classes", sum->classes, "runs", sum->runs,
+				  "replaced", sum->replaced, "dry_run", ask->dry_run);
 		int rc = listing_print_json(out);
 
 		json_decref(out);

@@ -105,9 +105,8 @@ static int print_corrections(const json_t *profile)
 	if (!json_is_object(all))
 		return 0;
 	jobs = listing_number(all, "jobs");
-	printf("\n%.0f job%s took %.2f times what was expected before correction.  The next "
-	       "expectation\n"
-	       "is corrected by %.2f, and at these nodes by FACTOR:\n",
+	printf("\n%.0f job%s took %.2f times what was expected before correction.  The next\n"
+	       "expectation is corrected by %.2f, and at these nodes by FACTOR:\n",
 	       jobs, jobs == 1 ? "" : "s", listing_number(all, "ratio"),
 	       listing_number(all, "factor"));
 	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
@@ -167,7 +166,7 @@ static void profile_text_value(char out[48], enum profile_unit unit, double valu
 static void profile_text_from(struct listing *l, const json_t *profile, const json_t *need,
 			      enum profile_unit unit)
 {
-	char base[48], per[48];
+	char base[48], per[32];
 
 	if (!listing_number(profile, "runs_used")) {
 		listing_cell(l, "average of all runs");
@@ -180,16 +179,16 @@ static void profile_text_from(struct listing *l, const json_t *profile, const js
 		return;
 	}
 	profile_text_value(base, unit, listing_number(need, "base"));
-	profile_text_value(per, unit, listing_number(need, "per_mb"));
-	listing_cell(l, "input: %s + %s a MB", base, per);
+	listing_quantity(per, sizeof(per), listing_number(need, "per_mb"));
+	listing_cell(l, "input: %s + %s/MB", base, per);
 }
 
 static void profile_text_line(struct listing *l, const json_t *profile,
 			      const struct profile_line *line)
 {
 	const json_t *need = json_object_get(json_object_get(profile, "needs"), line->need);
-	const json_t *set = line->set ? json_object_get(json_object_get(profile, "set"), line->set)
-				      : NULL;
+	const json_t *set =
+		line->set ? json_object_get(json_object_get(profile, "set"), line->set) : NULL;
 	bool known = listing_number(profile, "runs") > 0;
 	char value[48], spread[48];
 
@@ -222,20 +221,19 @@ static void profile_text_line(struct listing *l, const json_t *profile,
 static int profile_text_needs(const json_t *profile)
 {
 	static const struct listing_column columns[] = {
-		{"  NEED", false}, {"VALUE", true}, {"+-", true},
-		{"SURE", true},	   {"FROM", false},
+		{"  NEED", false}, {"VALUE", true}, {"+-", true}, {"SURE", true}, {"FROM", false},
 	};
 	const json_t *input = json_object_get(profile, "input_mb");
 	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
 	int rc;
 
-	printf("\nThe next run of %s (user %s)", listing_string(profile, "class"),
-	       listing_string(profile, "user"));
-	if (json_is_number(input))
-		printf(", with %.4g MB of input", json_number_value(input));
-	printf(", from %.0f run%s (kept: %.0f cold, %.0f warm):\n", listing_number(profile, "runs"),
-	       listing_number(profile, "runs") == 1 ? "" : "s",
+	printf("\nThe next run of %s (user %s), from %.0f run%s (kept: %.0f cold, %.0f warm)",
+	       listing_string(profile, "class"), listing_string(profile, "user"),
+	       listing_number(profile, "runs"), listing_number(profile, "runs") == 1 ? "" : "s",
 	       listing_number(profile, "cold_runs"), listing_number(profile, "warm_runs"));
+	if (json_is_number(input))
+		printf(",\nwith %.4g MB of input", json_number_value(input));
+	printf(":\n");
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
 		profile_text_line(l, profile, &lines[i]);
 	rc = listing_print(l, stdout);

@@ -151,22 +151,21 @@ static void profiles_add(void *arg, uid_t uid, const char *class_name, const str
 		return;
 	profiles_expect(answer, uid, class_name, row, &e);
 	one = json_pack("{s:o,s:o,s:i,s:i,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "class",
-			profiles_class_json(class_name), "user", user_json(answer->accounts, uid), "uid",
-			(int)uid, "runs", (int)p->runs, "intensive",
-			p->runs ? behaviour_class(&p->behaviour) : "unknown", "cpu_ms", p->cpu_ms,
-			"com_ms", p->com_ms, "disk_ms", p->disk_ms, "memory_mb", p->memory_mb,
-			"requests", profile_requests(p), "implicit_requests", p->fault_requests,
-			"request_kb", profile_request_kb(p), "wall_ms", p->wall_ms, "last_run",
-			profiles_last_json(&p->behaviour), "corrections",
-			profiles_corrections_json(answer, uid, class_name));
+			profiles_class_json(class_name), "user", user_json(answer->accounts, uid),
+			"uid", (int)uid, "runs", (int)p->runs, "intensive",
+			p->runs && p->behaviour.n ? behaviour_class(&p->behaviour) : "unknown",
+			"cpu_ms", p->cpu_ms, "com_ms", p->com_ms, "disk_ms", p->disk_ms,
+			"memory_mb", p->memory_mb, "requests", profile_requests(p),
+			"implicit_requests", p->fault_requests, "request_kb", profile_request_kb(p),
+			"wall_ms", p->wall_ms, "last_run", profiles_last_json(&p->behaviour),
+			"corrections", profiles_corrections_json(answer, uid, class_name));
 	json_object_set_new(one, "needs", profiles_estimates_json(&e));
 	json_object_set_new(one, "set", profiles_set_json(&e.set));
 	json_object_set_new(one, "runs_used", json_integer(e.used));
 	json_object_set_new(one, "cold_runs", json_integer(e.cold_runs));
 	json_object_set_new(one, "warm_runs", json_integer(e.warm_runs));
 	json_object_set_new(one, "warm", json_boolean(e.warm && e.used));
-	json_object_set_new(one, "input_mb",
-			    e.input_mb < 0 ? json_null() : json_real(e.input_mb));
+	json_object_set_new(one, "input_mb", e.input_mb < 0 ? json_null() : json_real(e.input_mb));
 	json_array_append_new(answer->list, one);
 }
 
@@ -221,8 +220,9 @@ void profiles_request(struct front *front, struct client *c, const msgpack_objec
 		return;
 	}
 	if (unpack_get(request, "what") && unpack_str(request, "what", what, sizeof(what))) {
-		client_error(c, "the agent does not know what is to be done with profiles; is it an "
-				"older version?");
+		client_error(c,
+			     "the agent does not know what is to be done with profiles; is it an "
+			     "older version?");
 		return;
 	}
 	if (unpack_get(request, "input_mb") &&

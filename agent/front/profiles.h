@@ -8,8 +8,8 @@
 #include "agent/front/front.h"
 
 /*
- * Does WHAT with the profiles of UID, and answers C: "set" (with "need"), "unset", "forget" with the
- * class CLASS_NAME; "export" of it or of all; "import" of "document".
+ * Does WHAT with the profiles of UID, and answers C: "set" (with "need"), "unset", "forget" with
+ * the class CLASS_NAME; "export" of it or of all; "import" of "document".
  */
 void profiles_change(struct front *front, struct client *c, const msgpack_object *request,
 		     const char *what, uid_t uid, const char *class_name);

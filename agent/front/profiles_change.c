@@ -38,7 +38,8 @@ static void change_answer(const struct change *c, int rc, const char *done,
 	else if (rc)
 		client_error(c->client, "%s", err->text);
 	else
-		client_json(c->client, json_pack("{s:o}", done, profiles_class_json(c->class_name)));
+		client_json(c->client,
+			    json_pack("{s:o}", done, profiles_class_json(c->class_name)));
 }
 
 static void change_forget(const struct change *c)
@@ -130,8 +131,8 @@ void profiles_change(struct front *front, struct client *c, const msgpack_object
 		void (*change)(const struct change *c);
 		bool of_class;
 	} table[] = {
-		{"forget", change_forget, true}, {"set", change_set, true},
-		{"unset", change_unset, true},	 {"export", change_export, false},
+		{"forget", change_forget, true},  {"set", change_set, true},
+		{"unset", change_unset, true},	  {"export", change_export, false},
 		{"import", change_import, false},
 	};
 	const struct change change = {front, c, request, uid, class_name};
@@ -145,5 +146,6 @@ void profiles_change(struct front *front, struct client *c, const msgpack_object
 			table[i].change(&change);
 		return;
 	}
-	client_error(c, "the agent does not know how to %s profiles; is it an older version?", what);
+	client_error(c, "the agent does not know how to %s profiles; is it an older version?",
+		     what);
 }

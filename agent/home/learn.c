@@ -61,8 +61,7 @@ static int learn_try(const struct home *home, const struct learned_run *r)
 static void learn_put_off(struct home *home, const struct learned_run *r)
 {
 	struct learn_later **last = &home->later;
-	struct learn_later *one =
-		home->nlater < LEARN_LATER_MAX ? calloc(1, sizeof(*one)) : NULL;
+	struct learn_later *one = home->nlater < LEARN_LATER_MAX ? calloc(1, sizeof(*one)) : NULL;
 
 	if (!one) {
 		home->base->counters->runs_not_learned++;

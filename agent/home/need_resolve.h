@@ -11,9 +11,9 @@
 
 /* What earlier runs say. */
 struct need_learned {
-	const struct profile *profile; /* of the class; NULL: it was never seen */
+	const struct profile *profile;	/* of the class; NULL: it was never seen */
 	const struct need_options *set; /* what its user set for the class; NULL: nothing */
-	const struct profile *guess;   /* without a profile: computation and I/O; NULL: none */
+	const struct profile *guess;	/* without a profile: computation and I/O; NULL: none */
 };
 
 /* The rate of a class is that of a job alone on MACHINE, the home (profile_rate_per_ms). */

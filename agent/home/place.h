@@ -24,8 +24,8 @@ struct place {
 	struct job_order order;
 	struct rules_request request;
 	char learned[PLACE_LEARNED], light[PLACE_LEARNED]; /* placement */
-	struct outcomes_factors factors; /* the request points to them */
-	uint64_t seed;			 /* the seed of the decision */
+	struct outcomes_factors factors;		   /* the request points to them */
+	uint64_t seed;					   /* the seed of the decision */
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
 	/* `at`: the next node to ask; behind the last one, home is next */
 	unsigned ncandidates, at;

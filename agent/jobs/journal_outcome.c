@@ -38,7 +38,7 @@ int journal_home_expected(struct journal *j, const char *job, struct journal_exp
 		j,
 		"SELECT submit_ns, policy, " JOURNAL_EXPECTATION
 		", " JOURNAL_KEPT("input_bytes") ", " JOURNAL_KEPT("input_id") " FROM home"
-		" WHERE job=?1",
+									       " WHERE job=?1",
 		"s", job);
 	int rc;
 

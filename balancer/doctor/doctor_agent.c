@@ -178,11 +178,12 @@ static void check_profiles(struct doctor *d, const json_t *profiles)
 	if (!profiles)
 		return;
 	if (aside)
-		doctor_add(d, "profiles", DOCTOR_DEGRADED,
-			   "nothing needs to be done: learning has begun anew; a copy of before, if "
-			   "there is one (iocom profile export), can be imported",
-			   "the class profiles were set aside as %.300s: %.300s", aside,
-			   listing_string(profiles, "why"));
+		doctor_add(
+			d, "profiles", DOCTOR_DEGRADED,
+			"nothing needs to be done: learning has begun anew; a copy of before, if "
+			"there is one (iocom profile export), can be imported",
+			"the class profiles were set aside as %.300s: %.300s", aside,
+			listing_string(profiles, "why"));
 	else
 		doctor_add(d, "profiles", DOCTOR_OK, NULL, "the class profiles are in order");
 }

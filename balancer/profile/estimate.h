@@ -35,9 +35,9 @@
 
 struct estimate {
 	double value, spread;
-	double confidence;     /* 0: no run */
-	unsigned runs;	       /* that it is made from */
-	bool line;	       /* by the size of the input: base + per_mb * size */
+	double confidence; /* 0: no run */
+	unsigned runs;	   /* that it is made from */
+	bool line;	   /* by the size of the input: base + per_mb * size */
 	double base, per_mb;
 };
 

@@ -27,7 +27,7 @@
 #define ALPHA	  0.5
 #define WHOLE_RUN 5
 /* The agent waits so long for a lock, and serves nobody meanwhile; it tries again later. */
-#define BUSY_MS	  100
+#define BUSY_MS 100
 #define COLUMNS                                                                                    \
 	"runs, cpu_ms, requests, request_mb, fault_requests, fault_mb, memory_mb, wall_ms,"        \
 	" rest_ms, com_ms, disk_ms, phases"
@@ -35,8 +35,9 @@
 int profile_failed(struct profile_store *s, const char *what, struct iocom_err *err)
 {
 	if (!s->file.db)
-		return iocom_err_set(err, -EUCLEAN, "cannot %s the class profiles %s: they are not open",
-				     what, s->path);
+		return iocom_err_set(err, -EUCLEAN,
+				     "cannot %s the class profiles %s: they are not open", what,
+				     s->path);
 	return database_failed(&s->file, what, err);
 }
 
@@ -57,7 +58,9 @@ int profile_failed(struct profile_store *s, const char *what, struct iocom_err *
 
 #define RUN_TABLE                                                                                  \
 	"CREATE TABLE IF NOT EXISTS run(uid INTEGER, class TEXT, number INTEGER, warm INTEGER,"    \
-	" input_id INTEGER, input_mb REAL, node TEXT, end_s INTEGER, needs TEXT,"                  \
+	" input_id INTEGER, input_mb REAL, node TEXT, end_s INTEGER, cpu_ms REAL, requests REAL,"  \
+	" request_mb REAL, read_mb REAL, written_mb REAL, fault_requests REAL, fault_mb REAL,"     \
+	" memory_mb REAL, com_ms REAL, disk_ms REAL, wall_ms REAL, rest_ms REAL,"                  \
 	" PRIMARY KEY(uid, class, number)) WITHOUT ROWID;"
 
 #define PIN_TABLE                                                                                  \
@@ -115,11 +118,8 @@ static int profile_version_5(const struct database *d, struct iocom_err *err)
 }
 
 static int (*const profile_steps[])(const struct database *d, struct iocom_err *err) = {
-	profile_version_1,
-	profile_version_2,
-	profile_version_3,
-	profile_version_4,
-	profile_version_5,
+	profile_version_1, profile_version_2, profile_version_3,
+	profile_version_4, profile_version_5,
 };
 
 static const struct database_layout profile_layout = {
@@ -133,8 +133,9 @@ static const struct database_layout profile_layout = {
 		 "SELECT uid, class, com_ms, disk_ms, phases FROM behaviour LIMIT 0;"
 		 "SELECT uid, class, node, jobs, mean_log, used FROM error LIMIT 0;"
 		 "SELECT node, doubt FROM doubt LIMIT 0;"
-		 "SELECT uid, class, number, warm, input_id, input_mb, node, end_s, needs FROM run"
-		 " LIMIT 0; SELECT uid, class, need, value FROM pin LIMIT 0",
+		 "SELECT uid, class, number, warm, input_id, input_mb, node, end_s,"
+		 " " PROFILE_NEED_COLUMNS
+		 " FROM run LIMIT 0; SELECT uid, class, need, value FROM pin LIMIT 0",
 	.busy_ms = BUSY_MS,
 };
 

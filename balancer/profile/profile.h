@@ -39,7 +39,7 @@
 #define PROFILE_RATE_MS 1000.0
 
 struct profile {
-	uint32_t runs; /* 0: none ended, but its user has set needs */
+	uint32_t runs;			 /* 0: none ended, but its user has set needs */
 	double cpu_ms;			 /* at reference speed 1 */
 	double requests, request_mb;	 /* explicit disk requests, and their size in all */
 	double fault_requests, fault_mb; /* the implicit ones, those of page faults */
@@ -49,7 +49,8 @@ struct profile {
 	double rest_ms;
 	double com_ms, disk_ms; /* R_COM, R_Disk (MODEL 5.10) */
 	struct behaviour behaviour;
-	double read_mb, written_mb; /* of request_mb, where it is known; of a run (profile_runs.h) */
+	double read_mb,
+		written_mb; /* of request_mb, where it is known; of a run (profile_runs.h) */
 };
 
 struct profile_store;

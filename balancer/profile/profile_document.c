@@ -310,7 +310,8 @@ static int document_version(struct field_reader *r, const json_t *document)
 	return 0;
 }
 
-/* --- importing ----------------------------------------------------------------------------------- */
+/* --- importing -----------------------------------------------------------------------------------
+ */
 
 static int import_write(struct profile_store *s, uid_t uid, const struct document_class *c,
 			struct iocom_err *err)
@@ -385,9 +386,8 @@ static int import_list(struct profile_store *s, uid_t uid, struct profile_import
 	if (!rc && !json_is_array(list))
 		rc = field_expected(r, "a list of classes", list);
 	if (!rc && json_array_size(list) > PROFILE_CLASSES_MAX)
-		rc = iocom_err_set(r->err, -E2BIG,
-				   "%s has %zu classes; iocom keeps %d of a user", r->file,
-				   json_array_size(list), PROFILE_CLASSES_MAX);
+		rc = iocom_err_set(r->err, -E2BIG, "%s has %zu classes; iocom keeps %d of a user",
+				   r->file, json_array_size(list), PROFILE_CLASSES_MAX);
 	if (!rc)
 		rc = import_names(r, list);
 	json_array_foreach (list, i, value) {

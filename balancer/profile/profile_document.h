@@ -39,9 +39,9 @@ struct profile_import {
 };
 
 /*
- * Takes a document for UID: all of it or nothing.  Returns 0; -EINVAL with the place and the name of
- * what is wrong in it; -EEXIST: a class is known already; -E2BIG: more classes than a user may have;
- * -EIO, -EBUSY, -ENOMEM.
+ * Takes a document for UID: all of it or nothing.  Returns 0; -EINVAL with the place and the name
+ * of what is wrong in it; -EEXIST: a class is known already; -E2BIG: more classes than a user may
+ * have; -EIO, -EBUSY, -ENOMEM.
  */
 int profile_import(struct profile_store *store, uid_t uid, struct profile_import *import,
 		   struct iocom_err *err);

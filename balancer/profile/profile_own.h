@@ -13,6 +13,11 @@
 
 #define STATEMENTS 64
 
+/* The columns of a kept run's needs, in the order of enum profile_need. */
+#define PROFILE_NEED_COLUMNS                                                                       \
+	"cpu_ms, requests, request_mb, read_mb, written_mb, fault_requests, fault_mb, memory_mb,"  \
+	" com_ms, disk_ms, wall_ms, rest_ms"
+
 struct profile_store {
 	struct database file;
 	char path[PATH_MAX];

@@ -1,41 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/*
- * The kept runs; see profile_runs.h.  Their needs are a list of numbers as JSON, in the order of
- * enum profile_need: a row that is not ours, or has other numbers, says nothing.
- */
+/* The kept runs; see profile_runs.h.  A row whose numbers can be no needs says nothing. */
 #include "balancer/profile/profile_runs.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "balancer/profile/profile_own.h"
 
-#define RUNS_MOST (2 * PROFILE_RUNS_KEPT)
+#define RUNS_MOST  (2 * PROFILE_RUNS_KEPT)
+#define FIRST_NEED 5 /* the column of the first need, when runs are read */
 
 #define NEED(member)                                                                               \
 	{                                                                                          \
-#member, offsetof(struct profile, member)                                                  \
+#member, offsetof(struct profile, member)                                          \
 	}
 static const struct {
 	const char *name;
 	size_t offset;
 } profile_needs[PROFILE_NEEDS] = {
-	[PROFILE_CPU_MS] = NEED(cpu_ms),
-	[PROFILE_REQUESTS] = NEED(requests),
-	[PROFILE_REQUEST_MB] = NEED(request_mb),
-	[PROFILE_READ_MB] = NEED(read_mb),
-	[PROFILE_WRITTEN_MB] = NEED(written_mb),
-	[PROFILE_FAULT_REQUESTS] = NEED(fault_requests),
-	[PROFILE_FAULT_MB] = NEED(fault_mb),
-	[PROFILE_MEMORY_MB] = NEED(memory_mb),
-	[PROFILE_COM_MS] = NEED(com_ms),
-	[PROFILE_DISK_MS] = NEED(disk_ms),
-	[PROFILE_WALL_MS] = NEED(wall_ms),
-	[PROFILE_REST_MS] = NEED(rest_ms),
+	[PROFILE_CPU_MS] = NEED(cpu_ms),	 [PROFILE_REQUESTS] = NEED(requests),
+	[PROFILE_REQUEST_MB] = NEED(request_mb), [PROFILE_READ_MB] = NEED(read_mb),
+	[PROFILE_WRITTEN_MB] = NEED(written_mb), [PROFILE_FAULT_REQUESTS] = NEED(fault_requests),
+	[PROFILE_FAULT_MB] = NEED(fault_mb),	 [PROFILE_MEMORY_MB] = NEED(memory_mb),
+	[PROFILE_COM_MS] = NEED(com_ms),	 [PROFILE_DISK_MS] = NEED(disk_ms),
+	[PROFILE_WALL_MS] = NEED(wall_ms),	 [PROFILE_REST_MS] = NEED(rest_ms),
 };
 
 const char *profile_need_name(enum profile_need need)
@@ -60,22 +50,6 @@ static bool profile_need_valid(double value)
 
 /* --- reading ------------------------------------------------------------------------------ */
 
-/* Returns whether TEXT holds all needs. */
-static bool runs_parse(const char *text, double need[PROFILE_NEEDS])
-{
-	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
-	bool good = json_is_array(list) && json_array_size(list) == PROFILE_NEEDS;
-
-	for (size_t i = 0; i < PROFILE_NEEDS && good; i++) {
-		const json_t *value = json_array_get(list, i);
-
-		need[i] = json_number_value(value);
-		good = json_is_number(value) && profile_need_valid(need[i]);
-	}
-	json_decref(list);
-	return good;
-}
-
 static bool runs_take(sqlite3_stmt *st, struct profile_one *out)
 {
 	const char *node = (const char *)sqlite3_column_text(st, 3);
@@ -89,14 +63,20 @@ static bool runs_take(sqlite3_stmt *st, struct profile_one *out)
 	snprintf(out->node, sizeof(out->node), "%s", node ? node : "");
 	if (!profile_need_valid(out->input_mb))
 		out->input_mb = -1;
-	return runs_parse((const char *)sqlite3_column_text(st, 5), out->need);
+	for (int f = 0; f < PROFILE_NEEDS; f++) {
+		out->need[f] = sqlite3_column_double(st, FIRST_NEED + f);
+		if (!profile_need_valid(out->need[f]))
+			return false;
+	}
+	return true;
 }
 
 int profile_runs_read(struct profile_store *s, uid_t uid, const char *class_name,
 		      struct profile_one *out, size_t *n, struct iocom_err *err)
 {
-	static const char sql[] = "SELECT warm, input_id, input_mb, node, end_s, needs FROM run"
-				  " WHERE uid=?1 AND class=?2 ORDER BY number DESC";
+	static const char sql[] =
+		"SELECT warm, input_id, input_mb, node, end_s,"
+		" " PROFILE_NEED_COLUMNS " FROM run WHERE uid=?1 AND class=?2 ORDER BY number DESC";
 	sqlite3_stmt *st = profile_statement(s, sql);
 	int rc;
 
@@ -113,43 +93,26 @@ int profile_runs_read(struct profile_store *s, uid_t uid, const char *class_name
 
 /* --- learning ----------------------------------------------------------------------------- */
 
-/* malloc'ed, NULL: no memory. */
-static char *runs_text(const struct profile_one *one)
-{
-	json_t *list = json_array();
-	char *text = NULL;
-	bool good = list;
-
-	for (size_t i = 0; i < PROFILE_NEEDS && good; i++)
-		good = !json_array_append_new(list, json_real(one->need[i]));
-	if (good)
-		text = json_dumps(list, JSON_COMPACT);
-	json_decref(list);
-	return text;
-}
-
 static int runs_insert(struct profile_store *s, uid_t uid, const char *class_name,
 		       const struct profile_one *one, struct iocom_err *err)
 {
 	static const char sql[] =
-		"INSERT INTO run VALUES(?1, ?2, (SELECT coalesce(max(number), 0) + 1 FROM run"
-		" WHERE uid=?1 AND class=?2), ?3, ?4, ?5, ?6, ?7, ?8)";
-	char *text = runs_text(one);
-	sqlite3_stmt *st;
+		"INSERT INTO run(uid, class, number, warm, input_id, input_mb, node, end_s,"
+		" " PROFILE_NEED_COLUMNS
+		") VALUES(?1, ?2, (SELECT coalesce(max(number), 0) + 1 FROM run"
+		" WHERE uid=?1 AND class=?2), ?3, ?4, ?5, ?6, ?7,"
+		" ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+	sqlite3_stmt *st = profile_statement(s, sql);
 
-	if (!text)
-		return iocom_err_set(err, -ENOMEM, "out of memory");
-	st = profile_statement(s, sql);
-	if (!st) {
-		free(text);
+	if (!st)
 		return profile_failed(s, "write", err);
-	}
 	sqlite3_bind_int(st, 3, one->warm);
 	sqlite3_bind_int64(st, 4, (sqlite3_int64)one->input_id);
 	sqlite3_bind_double(st, 5, one->input_mb);
 	sqlite3_bind_text(st, 6, one->node, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(st, 7, (sqlite3_int64)one->end_s);
-	sqlite3_bind_text(st, 8, text, -1, free);
+	for (int f = 0; f < PROFILE_NEEDS; f++)
+		sqlite3_bind_double(st, 8 + f, one->need[f]);
 	return profile_finish(s, st, uid, class_name, err);
 }
 

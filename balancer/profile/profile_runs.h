@@ -26,7 +26,7 @@
 #define PROFILE_WARM_LEAST_MB 1.0
 #define PROFILE_WARM_S	      600
 /* No need is larger: such a report is not believed. */
-#define PROFILE_NEED_MAX      1e12
+#define PROFILE_NEED_MAX 1e12
 
 enum profile_need {
 	PROFILE_CPU_MS,
@@ -86,14 +86,14 @@ struct profile_next {
 };
 
 struct profile_expected {
-	struct profile profile;	 /* `runs` is of the class; the phases are the last run's */
+	struct profile profile; /* `runs` is of the class; the phases are the last run's */
 	struct estimate of[PROFILE_NEEDS];
-	unsigned used;		 /* kept runs that it is made from; 0: the averages */
-	bool warm;		 /* these were warm */
+	unsigned used;		       /* kept runs that it is made from; 0: the averages */
+	bool warm;		       /* these were warm */
 	unsigned cold_runs, warm_runs; /* that are kept */
-	bool by_input;		 /* some need follows the size of the input */
-	double input_mb;	 /* of the next run; below 0: unknown */
-	struct need_options set; /* what the user set */
+	bool by_input;		       /* some need follows the size of the input */
+	double input_mb;	       /* of the next run; below 0: unknown */
+	struct need_options set;       /* what the user set */
 };
 
 /*

@@ -33,9 +33,10 @@ static double typical_median(double *values, size_t n)
 static int typical_read(struct profile_store *s, sqlite3_int64 uid, struct typical *t,
 			struct iocom_err *err)
 {
-	static const char sql[] = "SELECT cpu_ms, requests + fault_requests,"
-				  " request_mb + fault_mb, wall_ms FROM profile"
-				  " WHERE runs > 0 AND (?1 < 0 OR uid=?1) ORDER BY runs DESC LIMIT " TEXT(MOST);
+	static const char sql[] =
+		"SELECT cpu_ms, requests + fault_requests,"
+		" request_mb + fault_mb, wall_ms FROM profile"
+		" WHERE runs > 0 AND (?1 < 0 OR uid=?1) ORDER BY runs DESC LIMIT " TEXT(MOST);
 	sqlite3_stmt *st = profile_statement(s, sql);
 	int rc;
 

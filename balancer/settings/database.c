@@ -22,8 +22,7 @@ struct database_trouble {
 
 int database_failed(const struct database *d, const char *verb, struct iocom_err *err)
 {
-	static const char disk[] =
-		"; free space on its file system, or see that it is writable";
+	static const char disk[] = "; free space on its file system, or see that it is writable";
 	static const struct database_trouble troubles[] = {
 		{SQLITE_FULL, -ENOSPC, disk},
 		{SQLITE_IOERR, -EIO, disk},

@@ -28,11 +28,8 @@ static const struct {
 };
 
 static const char *const sources[] = {
-	[NEED_DEFAULT] = "default",
-	[NEED_PROFILE] = "profile",
-	[NEED_OPTION] = "option",
-	[NEED_GUESS] = "guess",
-	[NEED_SET] = "set",
+	[NEED_DEFAULT] = "default", [NEED_PROFILE] = "profile", [NEED_OPTION] = "option",
+	[NEED_GUESS] = "guess",	    [NEED_SET] = "set",
 };
 
 const char *need_name(enum need_field field)

@@ -7,9 +7,9 @@
  *   truth DIRECTORY COMMAND...     DIRECTORY is on the disk
  *
  * What the command wrote is on the disk before the statistics are read.  memory_kb is the most that
- * its processes had at a time, where pages of files count once: the sum of their other pages and the
- * most that one of them had of files; and no less than the kernel's mark of one process (ru_maxrss).
- * The mark begins with this program's own pages, which is why it is small and in C.
+ * its processes had at a time, where pages of files count once: the sum of their other pages and
+ * the most that one of them had of files; and no less than the kernel's mark of one process
+ * (ru_maxrss). The mark begins with this program's own pages, which is why it is small and in C.
  */
 #include <errno.h>
 #include <fcntl.h>

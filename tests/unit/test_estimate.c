@@ -12,8 +12,7 @@
 
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) < 1e-9 * (1 + fabs((double)(b))))
 
-static const double unknown[16] = {-1, -1, -1, -1, -1, -1, -1, -1,
-				   -1, -1, -1, -1, -1, -1, -1, -1};
+static const double unknown[16] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 static void test_mean(void **state)
 {
@@ -144,8 +143,8 @@ static void test_noise(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mean), cmocka_unit_test(test_confidence),
-		cmocka_unit_test(test_line), cmocka_unit_test(test_no_line),
+		cmocka_unit_test(test_mean),  cmocka_unit_test(test_confidence),
+		cmocka_unit_test(test_line),  cmocka_unit_test(test_no_line),
 		cmocka_unit_test(test_noise),
 	};
 

@@ -102,7 +102,8 @@ static void test_id(void **state)
 	assert_int_equal(job_input(COMMAND("sort", "a")).id, first);
 	assert_int_not_equal(job_input(COMMAND("sort", "b")).id, first);
 	assert_int_not_equal(job_input(COMMAND("sort", "-r", "a")).id, first);
-	assert_int_not_equal(job_input(COMMAND("sor", "ta")).id, job_input(COMMAND("sort", "a")).id);
+	assert_int_not_equal(job_input(COMMAND("sor", "ta")).id,
+			     job_input(COMMAND("sort", "a")).id);
 	make("a", 1001); /* another file than before */
 	assert_int_not_equal(job_input(COMMAND("sort", "a")).id, first);
 	assert_true(job_input(COMMAND("true")).id >= 0);

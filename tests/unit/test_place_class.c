@@ -14,7 +14,7 @@
 #include "tests/lib/parties.h"
 #include "user/pack.h"
 
-#define NEAR(a, b) assert_true((double)(a) > (b) - 1e-6 && (double)(a) < (b) + 1e-6)
+#define NEAR(a, b) assert_true((double)(a) > (b)-1e-6 && (double)(a) < (b) + 1e-6)
 
 static struct parties all;
 static struct iocom_err err;
@@ -49,9 +49,9 @@ static void ran(double cpu_ms, double input_mb)
 			      .read_mb = input_mb > 0 ? input_mb : 0};
 	struct profile_origin origin = {.input_mb = input_mb, .node = "n1"};
 
-	assert_int_equal(profile_learn_run(all.nodes[0].profiles, PARTIES_UID, "sort", &run,
-					   &origin, &err),
-			 0);
+	assert_int_equal(
+		profile_learn_run(all.nodes[0].profiles, PARTIES_UID, "sort", &run, &origin, &err),
+		0);
 }
 
 static struct placement_ask ask_sort(void)

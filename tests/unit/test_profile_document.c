@@ -135,7 +135,8 @@ static void test_nonsense(void **state)
 		{"{\"iocom_profiles\": 2, \"profiles\": []}", "version 2", -EINVAL},
 		{"{\"iocom_profiles\": 1}", "a list of classes", -EINVAL},
 		{"{\"iocom_profiles\": 1, \"profiles\": {}}", "a list of classes", -EINVAL},
-		{"{\"iocom_profiles\": 1, \"profiles\": [], \"x\": 1}", "x: unknown field", -EINVAL},
+		{"{\"iocom_profiles\": 1, \"profiles\": [], \"x\": 1}", "x: unknown field",
+		 -EINVAL},
 		{HEAD A ", 7]}", "profiles[1]: expected an object", -EINVAL},
 		{HEAD A ", {\"runs\": 1, " NEEDS "}]}", "\"class\" is missing", -EINVAL},
 		{HEAD A ", {\"class\": \"\", \"runs\": 1, " NEEDS "}]}", "\"class\" is missing",
@@ -149,25 +150,27 @@ static void test_nonsense(void **state)
 		{ONE("\"needs\": {\"cpu_ms\": 1e999}"), "p.json:1:", -EINVAL},
 		{ONE("\"needs\": {\"cpu_ms\": 1e13}"), "needs.cpu_ms: expected a number up to 1e12",
 		 -EINVAL},
-		{ONE("\"needs\": {\"cpu_ms\": \"5\"}"), "needs.cpu_ms: expected a number",
-		 -EINVAL},
+		{ONE("\"needs\": {\"cpu_ms\": \"5\"}"), "needs.cpu_ms: expected a number", -EINVAL},
 		{ONE("\"needs\": {\"cpus\": 5}"), "needs.cpus: unknown need", -EINVAL},
 		{ONE(NEEDS ", \"set\": {\"cpu_s\": -1}"), "set.cpu_s: expected", -EINVAL},
-		{ONE(NEEDS ", \"set\": {\"implicit_share\": 2}"), "implicit_share: the number is too",
-		 -EINVAL},
+		{ONE(NEEDS ", \"set\": {\"implicit_share\": 2}"),
+		 "implicit_share: the number is too", -EINVAL},
 		{ONE(NEEDS ", \"set\": {\"memory\": 2}"), "set.memory: unknown need", -EINVAL},
 		{ONE(NEEDS ", \"set\": []"), "set: expected an object", -EINVAL},
 		{ONE(NEEDS ", \"recent\": {}"), "recent: expected a list", -EINVAL},
-		{ONE(NEEDS ", \"recent\": [{\"warm\": 1, " NEEDS "}]"), "recent[0].warm: expected true",
+		{ONE(NEEDS ", \"recent\": [{\"warm\": 1, " NEEDS "}]"),
+		 "recent[0].warm: expected true", -EINVAL},
+		{ONE(NEEDS ", \"recent\": [{\"warm\": true}]"), "recent[0].needs: expected",
 		 -EINVAL},
-		{ONE(NEEDS ", \"recent\": [{\"warm\": true}]"), "recent[0].needs: expected", -EINVAL},
-		{ONE(NEEDS ", \"recent\": [{" NEEDS ", \"input_mb\": 1e300}]"), "input_mb", -EINVAL},
+		{ONE(NEEDS ", \"recent\": [{" NEEDS ", \"input_mb\": 1e300}]"), "input_mb",
+		 -EINVAL},
 		{ONE(NEEDS ", \"recent\": [{" NEEDS ", \"input_id\": -4}]"), "input_id", -EINVAL},
 		{ONE(NEEDS ", \"recent\": [{" NEEDS ", \"node\": 4}]"), "node: expected a text",
 		 -EINVAL},
 		{ONE(NEEDS ", \"recent\": [{" NEEDS "},{" NEEDS "},{" NEEDS "},{" NEEDS "}]"),
 		 "4 recent runs of 3", -EINVAL},
-		{HEAD A ", {\"class\": \"b\", \"runs\": -3, " NEEDS "}]}", "runs: expected", -EINVAL},
+		{HEAD A ", {\"class\": \"b\", \"runs\": -3, " NEEDS "}]}", "runs: expected",
+		 -EINVAL},
 		{HEAD A ", {\"class\": \"b\", \"runs\": 3, \"runs\": 4, " NEEDS "}]}", "duplicate",
 		 -EINVAL},
 	};
@@ -204,7 +207,8 @@ static char *document_of(size_t n, const char *format)
 static void test_many(void **state)
 {
 	struct profile_import in;
-	char *text = document_of(PROFILE_CLASSES_MAX + 1, "{\"class\": \"c%d\", \"runs\": 2, \"needs\": {}}");
+	char *text = document_of(PROFILE_CLASSES_MAX + 1,
+				 "{\"class\": \"c%d\", \"runs\": 2, \"needs\": {}}");
 
 	(void)state;
 	assert_int_equal(take(USER, text, false, false, &in), -E2BIG);

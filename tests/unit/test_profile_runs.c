@@ -305,7 +305,7 @@ static void test_set_aside(void **state)
 	sql("DROP TABLE pin");
 	renewed(4, "no such table");
 	make_file();
-	sql("ALTER TABLE run RENAME COLUMN needs TO odd");
+	sql("ALTER TABLE run RENAME COLUMN com_ms TO odd");
 	renewed(5, "no such column");
 	make_file();
 	sql("PRAGMA user_version=1; ALTER TABLE behaviour RENAME COLUMN disk_ms TO odd");

@@ -48,8 +48,8 @@ struct job {
 	struct iocom_load live;
 	struct iocom_load last;
 	struct iocom_disk_time disk, disk_delta;
-	uint64_t rss_bytes;   /* with file_pages */
-	uint64_t file_pages;  /* the most that one of its processes has of files */
+	uint64_t rss_bytes;  /* with file_pages */
+	uint64_t file_pages; /* the most that one of its processes has of files */
 	uint32_t tasks;
 	uint32_t next;
 	uint32_t seen;
@@ -461,8 +461,8 @@ int fold_late(struct fold *fold, const struct process_key *key, const struct lat
 /* Programs and libraries are mostly the same pages in all processes of a job: they count once. */
 static void job_take_memory(struct job *job, const struct leader_record *leader, uint64_t page)
 {
-	uint64_t files = leader->file_pages < leader->rss_pages ? leader->file_pages
-								 : leader->rss_pages;
+	uint64_t files =
+		leader->file_pages < leader->rss_pages ? leader->file_pages : leader->rss_pages;
 	uint64_t more = files > job->file_pages ? files - job->file_pages : 0;
 
 	job->tasks++;
