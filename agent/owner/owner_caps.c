@@ -14,7 +14,7 @@
 
 #include "user/clock.h"
 
-static bool caps_any(const struct owner_rules *rules)
+bool owner_caps_any(const struct owner_rules *rules)
 {
 	for (enum owner_resource at = 0; at < OWNER_RESOURCES; at++)
 		if (rules->caps[at].unit != OWNER_NO_CAP)
@@ -86,7 +86,7 @@ void owner_caps_apply(struct owner_part *part)
 {
 	struct iocom_vector own = {0};
 	struct cgroup_caps caps = {0};
-	bool any = caps_any(&part->rules);
+	bool any = owner_caps_any(&part->rules);
 	double amount;
 
 	if (!any && !part->capped)

@@ -61,7 +61,7 @@ for i in $(seq 24); do
 	if [ "$(cat "$OUT/drain.status.$i")" = 0 ] && [ "$(paste -sd+ "$OUT/drain.$i")" = begun+ended ]; then
 		ran=$((ran + 1))
 	elif [ "$(cat "$OUT/drain.status.$i")" = 125 ] && [ ! -e "$OUT/drain.$i" ] &&
-		grep "draining: kernel" "$OUT/drain.out.$i" >/dev/null; then
+		grep "drain[a-z]*: kernel" "$OUT/drain.out.$i" >/dev/null; then
 		refused=$((refused + 1))
 	else
 		other=$((other + 1))
@@ -71,6 +71,7 @@ tap_is "each job ran whole or was refused with the reason" "$other" 0
 tap_calc "those that had begun ended, later ones were refused ($ran, $refused)" "$ran >= 1 && $refused >= 8"
 tap_true "no guest is left" until_true 10 no_guest
 tap_like "and the node is drained" "$(owner)" "^state +drained: kernel"
+tap_true "as other nodes are told" until_true 5 knows "drained: kernel"
 owner resume >/dev/null
 
 # --- caps, in the group of guests alone ---
