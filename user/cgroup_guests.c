@@ -94,6 +94,18 @@ void cgroup_guests_write(const char *directory, const struct cgroup_caps *caps,
 	guests_disk(directory, caps, &held->disk);
 }
 
+/*
+ * Above the scope "iocom" is the machine's root, which offers a controller only if somebody asked
+ * for it: a cap does. Best effort.
+ */
+static void guests_ask_root(const struct cgroup_mounts *mounts, const struct cgroup_caps *caps)
+{
+	if (caps->cores > 0)
+		(void)cgroup_write(mounts->v2, "cgroup.subtree_control", "+cpu");
+	if (caps->disk_bytes_per_s)
+		(void)cgroup_write(mounts->v2, "cgroup.subtree_control", "+io");
+}
+
 int cgroup_guests_cap(const struct cgroup_mounts *mounts, const char *scope,
 		      const struct cgroup_caps *caps, struct cgroup_caps_held *held,
 		      struct iocom_err *err)
@@ -103,6 +115,8 @@ int cgroup_guests_cap(const struct cgroup_mounts *mounts, const char *scope,
 	int rc = cgroup_name(mounts, scope, TRIAL, &trial, err);
 
 	*held = (struct cgroup_caps_held){none, none, none};
+	if (!rc && !*scope)
+		guests_ask_root(mounts, caps);
 	if (!rc)
 		rc = cgroup_create(&trial, err);
 	if (!rc)

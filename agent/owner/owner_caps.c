@@ -110,6 +110,18 @@ void owner_caps_apply(struct owner_part *part)
 		part->held = (struct cgroup_caps_held){0};
 }
 
+void owner_caps_begin(struct owner_part *part)
+{
+	struct cgroup guests;
+
+	part->mounted = !cgroup_mounts_read("/proc/self/mounts", &part->mounts, &part->cap_err);
+	part->capped = part->mounted &&
+		       !cgroup_name(&part->mounts, part->base->set->scope_cgroup, CGROUP_GUESTS,
+				    &guests, NULL) &&
+		       !access(guests.v2, F_OK);
+	owner_caps_apply(part);
+}
+
 void owner_caps_held(const struct owner_part *part, enum owner_resource at, char *out, size_t size)
 {
 	const struct cgroup_held *const held[OWNER_RESOURCES] = {

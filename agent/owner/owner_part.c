@@ -93,10 +93,8 @@ void owner_part_free(struct owner_part *part)
 void owner_part_begin(struct owner_part *part, struct guest *guest)
 {
 	part->guest = guest;
-	/* An earlier agent may have left caps on the group. */
-	part->capped = true;
 	owner_part_tell(part);
-	owner_caps_apply(part);
+	owner_caps_begin(part);
 }
 
 void owner_part_chores(struct owner_part *part)
