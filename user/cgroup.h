@@ -55,6 +55,8 @@ int cgroup_name(const struct cgroup_mounts *mounts, const char *scope, const cha
  * Returns 0 (also if the group existed and is empty), or -EBUSY if it has processes.
  */
 int cgroup_create(struct cgroup *group, struct iocom_err *err);
+/* Writes TEXT to FILE of a group. Returns 0 or negative errno; -ENOENT: there is no such file. */
+int cgroup_write(const char *directory, const char *file, const char *text);
 /*
  * Moves the calling process into the v1 groups, and with V2 into the v2 group too. Uses only
  * system calls, so a child may call it between fork and exec. Returns 0 or negative errno.

@@ -3,11 +3,9 @@
 #include "user/cgroup_guests.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "user/cgroup_user.h"
 
@@ -21,24 +19,6 @@ int cgroup_guests_job(char *name, size_t size, uid_t uid, const char *job)
 			 job);
 
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
-}
-
-/* Returns 0 or negative errno; -ENOENT: DIRECTORY has no such file. */
-static int guests_write(const char *directory, const char *file, const char *text)
-{
-	char path[CGROUP_PATH_MAX + 64];
-	size_t n = strlen(text);
-	int fd, rc = 0;
-
-	if (snprintf(path, sizeof(path), "%s/%s", directory, file) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, n) != (ssize_t)n)
-		rc = errno ? -errno : -EIO;
-	close(fd);
-	return rc;
 }
 
 /* A file that is missing in one hierarchy may be in the next one. */
@@ -63,13 +43,13 @@ static void guests_cpu(const char *directory, double cores, struct cgroup_held *
 		snprintf(text, sizeof(text), "%" PRId64 " %d", quota, PERIOD_US);
 	else
 		snprintf(text, sizeof(text), "max %d", PERIOD_US);
-	guests_note(held, "cpu.max", guests_write(directory, "cpu.max", text));
+	guests_note(held, "cpu.max", cgroup_write(directory, "cpu.max", text));
 	snprintf(text, sizeof(text), "%" PRId64, cores > 0 ? quota : (int64_t)-1);
-	rc = guests_write(directory, "cpu.cfs_quota_us", "-1");
+	rc = cgroup_write(directory, "cpu.cfs_quota_us", "-1");
 	if (rc != -ENOENT)
-		(void)guests_write(directory, "cpu.cfs_period_us", "100000");
+		(void)cgroup_write(directory, "cpu.cfs_period_us", "100000");
 	if (!rc && cores > 0)
-		rc = guests_write(directory, "cpu.cfs_quota_us", text);
+		rc = cgroup_write(directory, "cpu.cfs_quota_us", text);
 	guests_note(held, "cpu.cfs_quota_us", rc);
 }
 
@@ -80,8 +60,8 @@ static void guests_memory(const char *directory, uint64_t bytes, struct cgroup_h
 
 	snprintf(text, sizeof(text), "%" PRIu64, bytes);
 	guests_note(held, "memory.max",
-		    guests_write(directory, "memory.max", bytes ? text : "max"));
-	rc = guests_write(directory, "memory.limit_in_bytes", bytes ? text : "-1");
+		    cgroup_write(directory, "memory.max", bytes ? text : "max"));
+	rc = cgroup_write(directory, "memory.limit_in_bytes", bytes ? text : "-1");
 	/* More is in use now: the admission lets nobody in until guests have ended. */
 	guests_note(held, "memory.limit_in_bytes", rc);
 }
@@ -99,7 +79,7 @@ static void guests_disk(const char *directory, const struct cgroup_caps *caps,
 				 caps->disks[i], rate, rate);
 		else
 			snprintf(text, sizeof(text), "%s rbps=max wbps=max", caps->disks[i]);
-		rc = guests_write(directory, "io.max", text);
+		rc = cgroup_write(directory, "io.max", text);
 		if (rc)
 			break;
 	}
@@ -114,6 +94,18 @@ void cgroup_guests_write(const char *directory, const struct cgroup_caps *caps,
 	guests_disk(directory, caps, &held->disk);
 }
 
+/*
+ * Above the scope "iocom" is the machine's root, which offers a controller only if somebody asked
+ * for it: a cap does. Best effort.
+ */
+static void guests_ask_root(const struct cgroup_mounts *mounts, const struct cgroup_caps *caps)
+{
+	if (caps->cores > 0)
+		(void)cgroup_write(mounts->v2, "cgroup.subtree_control", "+cpu");
+	if (caps->disk_bytes_per_s)
+		(void)cgroup_write(mounts->v2, "cgroup.subtree_control", "+io");
+}
+
 int cgroup_guests_cap(const struct cgroup_mounts *mounts, const char *scope,
 		      const struct cgroup_caps *caps, struct cgroup_caps_held *held,
 		      struct iocom_err *err)
@@ -123,6 +115,8 @@ int cgroup_guests_cap(const struct cgroup_mounts *mounts, const char *scope,
 	int rc = cgroup_name(mounts, scope, TRIAL, &trial, err);
 
 	*held = (struct cgroup_caps_held){none, none, none};
+	if (!rc && !*scope)
+		guests_ask_root(mounts, caps);
 	if (!rc)
 		rc = cgroup_create(&trial, err);
 	if (!rc)

@@ -40,7 +40,6 @@ struct guest_use {
 struct guest_asking {
 	const struct job_order *order;
 	const struct account *user;
-	struct guest_use use; /* of the guests that are here */
 };
 
 struct guest_ports {

@@ -47,12 +47,11 @@ void guest_use(const struct guest *guest, struct guest_use *use)
 bool guest_owner_admits(struct guest *guest, const struct job_order *order,
 			const struct account *user, struct peer_grant *g)
 {
-	struct guest_asking asking = {.order = order, .user = user};
+	const struct guest_asking asking = {.order = order, .user = user};
 	char why[PEER_TEXT_MAX] = "";
 
 	if (!guest->ports->owner)
 		return true;
-	guest_use(guest, &asking.use);
 	if (guest->ports->owner(guest->ports->arg, &asking, why, sizeof(why)))
 		return true;
 	guest_admit_refuse(g, "owner", why);

@@ -70,31 +70,34 @@ static bool admit_caps(const struct owner_part *part, const struct guest_asking 
 		       size_t size)
 {
 	const struct need *need = &asking->order->need;
-	const struct guest_use *use = &asking->use;
 	struct iocom_vector own = {0};
+	struct guest_use use;
 	double cap[OWNER_RESOURCES], disk, network;
 
+	if (!owner_caps_any(&part->rules))
+		return true;
+	guest_use(part->guest, &use);
 	part->config.ports.own_vector(part->config.ports.arg, &own);
 	for (enum owner_resource at = 0; at < OWNER_RESOURCES; at++)
 		cap[at] = owner_caps_amount(part, at, &own);
 	disk = need_declared_per_ms(need) * need->value[NEED_IO_SIZE_KB];
 	network = own.sent_mb_per_s + own.received_mb_per_s;
 	/* One guest always gets in: the control group slows it down, or it is alone. */
-	if (cap[OWNER_CPU] >= 0 && use->jobs && (double)use->jobs >= ceil(cap[OWNER_CPU]))
+	if (cap[OWNER_CPU] >= 0 && use.jobs && (double)use.jobs >= ceil(cap[OWNER_CPU]))
 		snprintf(why, size, "caps cpu: %zu guests are there, %.3g cores are for guests",
-			 use->jobs, cap[OWNER_CPU]);
+			 use.jobs, cap[OWNER_CPU]);
 	else if (cap[OWNER_MEMORY] >= 0 &&
-		 (use->memory_mb + need->value[NEED_MEMORY_MB]) * 1e6 > cap[OWNER_MEMORY])
+		 (use.memory_mb + need->value[NEED_MEMORY_MB]) * 1e6 > cap[OWNER_MEMORY])
 		snprintf(why, size,
 			 "caps memory: guests need %.0f MB and the job %.0f MB, %.0f MB are for "
 			 "guests",
-			 use->memory_mb, need->value[NEED_MEMORY_MB], cap[OWNER_MEMORY] / 1e6);
-	else if (cap[OWNER_DISK] >= 0 && disk > 0 && use->disk_mb_per_s + disk > cap[OWNER_DISK])
+			 use.memory_mb, need->value[NEED_MEMORY_MB], cap[OWNER_MEMORY] / 1e6);
+	else if (cap[OWNER_DISK] >= 0 && disk > 0 && use.disk_mb_per_s + disk > cap[OWNER_DISK])
 		snprintf(
 			why, size,
 			"caps the disk: guests need %.3g MB/s and the job %.3g MB/s, %.3g MB/s are "
 			"for guests",
-			use->disk_mb_per_s, disk, cap[OWNER_DISK]);
+			use.disk_mb_per_s, disk, cap[OWNER_DISK]);
 	else if (cap[OWNER_NETWORK] >= 0 && network > cap[OWNER_NETWORK])
 		snprintf(why, size,
 			 "caps the network: %.3g MB/s go through it now, guests get in below %.3g "

@@ -14,7 +14,7 @@
 
 #include "user/clock.h"
 
-static bool caps_any(const struct owner_rules *rules)
+bool owner_caps_any(const struct owner_rules *rules)
 {
 	for (enum owner_resource at = 0; at < OWNER_RESOURCES; at++)
 		if (rules->caps[at].unit != OWNER_NO_CAP)
@@ -86,7 +86,7 @@ void owner_caps_apply(struct owner_part *part)
 {
 	struct iocom_vector own = {0};
 	struct cgroup_caps caps = {0};
-	bool any = caps_any(&part->rules);
+	bool any = owner_caps_any(&part->rules);
 	double amount;
 
 	if (!any && !part->capped)
@@ -108,6 +108,18 @@ void owner_caps_apply(struct owner_part *part)
 	if (!part->mounted || cgroup_guests_cap(&part->mounts, part->base->set->scope_cgroup, &caps,
 						&part->held, &part->cap_err))
 		part->held = (struct cgroup_caps_held){0};
+}
+
+void owner_caps_begin(struct owner_part *part)
+{
+	struct cgroup guests;
+
+	part->mounted = !cgroup_mounts_read("/proc/self/mounts", &part->mounts, &part->cap_err);
+	part->capped = part->mounted &&
+		       !cgroup_name(&part->mounts, part->base->set->scope_cgroup, CGROUP_GUESTS,
+				    &guests, NULL) &&
+		       !access(guests.v2, F_OK);
+	owner_caps_apply(part);
 }
 
 void owner_caps_held(const struct owner_part *part, enum owner_resource at, char *out, size_t size)

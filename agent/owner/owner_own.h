@@ -40,7 +40,7 @@ struct owner_part {
 
 /* Tells the other nodes, if it is something else than before. */
 void owner_part_tell(struct owner_part *part);
-/* Fills MOMENT: the local time, and whether somebody works here if the rules ask that. */
+/* Fills MOMENT: the local time, and what else the rules ask. */
 void owner_part_moment(struct owner_part *part, struct owner_moment *moment);
 
 /* --- owner_store.c --- */
@@ -53,8 +53,12 @@ int owner_store_write(const struct owner_part *part, const struct owner_rules *r
 
 /* --- owner_caps.c --- */
 
-/* Sets the caps of the rules on the guests' control group. */
+/* Sets the caps of the rules on the guests' control group; does nothing if there never were any. */
 void owner_caps_apply(struct owner_part *part);
+/* The agent begins: an earlier one may have left caps on the group. */
+void owner_caps_begin(struct owner_part *part);
+/* Returns true if there is a cap. */
+bool owner_caps_any(const struct owner_rules *rules);
 /* What guests may use of a resource here, in cores, bytes, MB/s; below 0: there is no cap. */
 double owner_caps_amount(const struct owner_part *part, enum owner_resource at,
 			 const struct iocom_vector *own);

@@ -19,8 +19,13 @@
 void owner_part_moment(struct owner_part *part, struct owner_moment *moment)
 {
 	time_t now = (time_t)(loop_real_ns(part->base->loop) / CLOCK_NS_PER_S);
+	struct guest_use use;
 
 	*moment = (struct owner_moment){.present = owner_presence(part)};
+	if (part->rules.state == OWNER_DRAINING && part->guest) {
+		guest_use(part->guest, &use);
+		moment->guests = use.jobs;
+	}
 	localtime_r(&now, &moment->local);
 }
 
@@ -88,10 +93,8 @@ void owner_part_free(struct owner_part *part)
 void owner_part_begin(struct owner_part *part, struct guest *guest)
 {
 	part->guest = guest;
-	/* An earlier agent may have left caps on the group. */
-	part->capped = true;
 	owner_part_tell(part);
-	owner_caps_apply(part);
+	owner_caps_begin(part);
 }
 
 void owner_part_chores(struct owner_part *part)

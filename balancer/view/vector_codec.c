@@ -266,7 +266,8 @@ int vector_json(const struct iocom_vector *v, json_t *object)
 		json_t *value = NULL;
 		char id[17];
 
-		if (fields[i].later && !(v->cpu_burst > 0))
+		if ((fields[i].later && !(v->cpu_burst > 0)) ||
+		    (fields[i].kind == NOTE && !*(const char *)p))
 			continue;
 		switch (fields[i].kind) {
 		case TEXT:

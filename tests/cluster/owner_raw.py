@@ -17,17 +17,7 @@ import hashlib, json, os, socket, struct, subprocess, sys, time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from handmade import pack  # noqa: E402
-
-
-def receive(s, n):
-    data = b""
-    while len(data) < n:
-        more = s.recv(n - len(data))
-        if not more:
-            return data
-        data += more
-    return data
+from handmade import pack, receive  # noqa: E402
 
 
 def ask_agent(**request):

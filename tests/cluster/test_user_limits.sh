@@ -64,7 +64,7 @@ tap_is "it gets 60 tasks with itself, the rest of 300 is refused" "$(cat "$PAIR/
 heard
 tap_is "another user's job there forks as it likes" \
 	"$(other_user n1 run --node n2 -- sh -c 'for i in 1 2 3 4 5; do sh -c : || exit; done; echo fine' 2>&1)" fine
-groups() { find /sys/fs/cgroup -path "*/$PAIR_SCOPE/n2/jobs/user@65534/n1-*" -prune -type d | wc -l; }
+groups() { find /sys/fs/cgroup -path "*/$PAIR_SCOPE/n2/guests/user@65534/n1-*" -prune -type d | wc -l; }
 tap_calc "its cgroup is below its user's, wherever there is a hierarchy" "$(groups) >= 1"
 pair_stop n2
 pair_agent n2 n1 "${limits[@]}"
@@ -79,7 +79,7 @@ tap_true "and the journal of its home" until_true 20 \
 	tells 'refused [0-9]+ forks of '
 tap_true "the agent counted it" until_true 10 counted forks_refused 1
 tap_is "and no lack of memory" "$(pair_count n2 jobs_oom)" 0
-tap_is "nothing is left of the user's cgroup" "$(find /sys/fs/cgroup -path "*/$PAIR_SCOPE/n2/jobs/user@*" -type d | wc -l)" 0
+tap_is "nothing is left of the user's cgroup" "$(find /sys/fs/cgroup -path "*/$PAIR_SCOPE/n2/guests/user@*" -type d | wc -l)" 0
 
 # --- memory ---
 rm -f "$PAIR/go"

@@ -3,6 +3,17 @@
 import struct
 
 
+def receive(s, n):
+    """N bytes of the socket S, or fewer: the other side closed."""
+    data = b""
+    while len(data) < n:
+        more = s.recv(n - len(data))
+        if not more:
+            return data
+        data += more
+    return data
+
+
 def pack(o):
     if o is None:
         return b"\xc0"

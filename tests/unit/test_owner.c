@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "balancer/settings/owner/owner.h"
+#include "balancer/view/vector_codec.h"
 
 static struct iocom_err err;
 
@@ -66,6 +67,7 @@ static const char *says(const struct owner_rules *r)
 static void test_state(void **state)
 {
 	struct owner_rules r;
+	char text[IOCOM_NAME_MAX];
 
 	(void)state;
 	owner_init(&r);
@@ -75,7 +77,9 @@ static void test_state(void **state)
 	assert_string_equal(r.by, "anna@n1");
 	assert_int_equal(r.since_s, 1000);
 	changes(&r, "drain");
-	assert_string_equal(says(&r), "draining: maintenance");
+	assert_string_equal(says(&r), "drained: maintenance");
+	assert_false(owner_says(&r, &(struct owner_moment){.guests = 1}, text, sizeof(text)));
+	assert_string_equal(text, "draining: maintenance");
 	changes(&r, "resume");
 	assert_string_equal(says(&r), "");
 	changes(&r, "cap|cpu=50%|disk=20MB/s");
@@ -350,6 +354,53 @@ static void test_wire(void **state)
 	msgpack_sbuffer_destroy(&packed);
 }
 
+/* What the rules say travels in the load vector; agents without rules send no such value. */
+static void test_vector(void **state)
+{
+	struct iocom_vector v = {.name = "n1",
+				 .port = 7700,
+				 .period_ms = 1000,
+				 .cores = 1,
+				 .cpu_speed = 1,
+				 .cpu_burst = 1,
+				 .accepts_jobs = true,
+				 .owner = "limited: cpu 50%, no disk"},
+			    got;
+	msgpack_unpacked map;
+	msgpack_sbuffer packed;
+	msgpack_packer pk;
+	json_t *json = json_object();
+
+	(void)state;
+	msgpack_sbuffer_init(&packed);
+	msgpack_packer_init(&pk, &packed, msgpack_sbuffer_write);
+	vector_pack(&pk, &v);
+	msgpack_unpacked_init(&map);
+	assert_int_equal(msgpack_unpack_next(&map, packed.data, packed.size, NULL),
+			 MSGPACK_UNPACK_SUCCESS);
+	assert_int_equal(vector_unpack(&map.data, &got), 0);
+	assert_string_equal(got.owner, v.owner);
+	map.data.via.array.size--;
+	assert_int_equal(vector_unpack(&map.data, &got), 0);
+	assert_string_equal(got.owner, "");
+	assert_true(got.accepts_jobs);
+	map.data.via.array.size--;
+	assert_int_equal(vector_unpack(&map.data, &got), -EBADMSG);
+	map.data.via.array.size += 2;
+	((char *)(uintptr_t)map.data.via.array.ptr[map.data.via.array.size - 1].via.str.ptr)[3] =
+		27;
+	assert_int_equal(vector_unpack(&map.data, &got), -EBADMSG);
+	assert_true(vector_is_good(&v));
+	assert_int_equal(vector_json(&v, json), 0);
+	assert_int_equal(vector_json_read(json, &got), 0);
+	assert_string_equal(got.owner, v.owner);
+	v.owner[2] = '\n';
+	assert_false(vector_is_good(&v));
+	json_decref(json);
+	msgpack_unpacked_destroy(&map);
+	msgpack_sbuffer_destroy(&packed);
+}
+
 static void test_reason(void **state)
 {
 	char reason[OWNER_REASON_MAX];
@@ -388,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_bad_file),
 		cmocka_unit_test(test_wire),
+		cmocka_unit_test(test_vector),
 		cmocka_unit_test(test_reason),
 		cmocka_unit_test(test_seconds),
 	};

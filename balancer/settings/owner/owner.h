@@ -112,11 +112,13 @@ int owner_read(const char *path, struct owner_rules *rules, struct iocom_err *er
 /* What of the moment the rules depend on. */
 struct owner_moment {
 	struct tm local;
-	bool present; /* somebody works here */
+	bool present;  /* somebody works here */
+	size_t guests; /* jobs of other nodes that are here; counts while the state is draining */
 };
 /*
  * Writes for other nodes what the rules mean now: "" (open), "limited: cpu 50%, no disk",
- * "closed: REASON", "draining: REASON".  Returns false if no guest gets in.
+ * "closed: REASON", "draining: REASON", and when no guest is left "drained: REASON".  Returns false
+ * if no guest gets in.
  */
 bool owner_says(const struct owner_rules *rules, const struct owner_moment *moment, char *out,
 		size_t size);

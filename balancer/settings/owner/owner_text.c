@@ -291,8 +291,10 @@ bool owner_says(const struct owner_rules *r, const struct owner_moment *moment, 
 	bool in = false;
 
 	if (r->state != OWNER_OPEN) {
-		snprintf(out, size, "%s%s%s", owner_state_name(r->state), *r->reason ? ": " : "",
-			 r->reason);
+		bool drained = r->state == OWNER_DRAINING && !moment->guests;
+
+		snprintf(out, size, "%s%s%s", drained ? "drained" : owner_state_name(r->state),
+			 *r->reason ? ": " : "", r->reason);
 	} else if (!owner_hours_open(r, &moment->local)) {
 		owner_hours_text(r, part, sizeof(part));
 		snprintf(out, size, "closed: open %s", part);
