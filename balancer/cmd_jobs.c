@@ -56,7 +56,7 @@ struct jobs_asked {
 };
 
 /* Adds JOB that NODE told of.  A job's home knows more of it than the node where it runs. */
-static void jobs_add(struct jobs_asked *asked, const char *node, json_t *job)
+static void jobs_list_add(struct jobs_asked *asked, const char *node, json_t *job)
 {
 	const char *name = listing_string(job, "job");
 	const json_t *at = json_object_get(asked->at, name);
@@ -83,7 +83,7 @@ static void jobs_each(void *arg, const char *node, json_t *answer, const char *w
 		return;
 	}
 	json_array_foreach (json_object_get(answer, "jobs"), i, job)
-		jobs_add(asked, node, job);
+		jobs_list_add(asked, node, job);
 	asked->left_out += json_integer_value(json_object_get(answer, "left_out"));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Requests to other nodes and of users of other nodes, without a network: what is malformed or out of
- * bounds, who serves nobody, and what a client that is no connection gets from the handlers.
+ * Requests to other nodes and of users of other nodes, without a network: what is malformed or out
+ * of bounds, who serves nobody, and what a client that is no connection gets from the handlers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +72,8 @@ static int gathers(const char *node, size_t count, unsigned wait_ms)
 static void test_malformed(void **state)
 {
 	(void)state;
-	reads_error(ASKS(&w, USER, .op = "gather"), "the request names no \"asks\", or more than 64");
+	reads_error(ASKS(&w, USER, .op = "gather"),
+		    "the request names no \"asks\", or more than 64");
 	reads_error(gathers("there", 65, 0), "the request names no \"asks\", or more than 64");
 	reads_error(gathers("", 1, 0),
 		    "the request does not say which nodes (64 at most) it asks what");
@@ -246,13 +247,14 @@ static void test_long_lists(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(sqlite3_exec(w.journal->file.db,
-				      "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM i "
-				      "WHERE n<1500) INSERT INTO home(job,uid,class,command,policy,"
-				      "node,state,submit_ns,end_ns) SELECT 'here-0f-'||n,1000,'c',"
-				      "hex(zeroblob(200)),'p','here','exited',n,n FROM i",
-				      NULL, NULL, NULL),
-			 SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(w.journal->file.db,
+			     "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM i "
+			     "WHERE n<1500) INSERT INTO home(job,uid,class,command,policy,"
+			     "node,state,submit_ns,end_ns) SELECT 'here-0f-'||n,1000,'c',"
+			     "hex(zeroblob(200)),'p','here','exited',n,n FROM i",
+			     NULL, NULL, NULL),
+		SQLITE_OK);
 	asks_about(jobs_request, USER, "");
 	n = jobs_told(&left_out);
 	assert_true(told.length <= PEER_DOCUMENT_MAX);
