@@ -21,6 +21,9 @@ static void pack_body(int n, msgpack_sbuffer *body)
 					       .executable = "/bin/sh"};
 	static const struct job_report report = {.job = "here-0f-1", .state = "exited"};
 	static const struct peer_answer key = {.ok = true, .key = {.epoch = 9, .next = 5}};
+	static const struct peer_request user = {
+		.type = PEER_USER,
+		.user = {"MUNGE:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA:", "an ask", 6}};
 	msgpack_packer pk;
 
 	msgpack_sbuffer_init(body);
@@ -31,6 +34,9 @@ static void pack_body(int n, msgpack_sbuffer *body)
 		job_report_pack(&report, body);
 	} else if (n == 7) {
 		peer_answer_pack(PEER_KEY, &key, body);
+	} else if (n == 9) {
+		msgpack_sbuffer_destroy(body);
+		peer_request_pack(&user, body);
 	} else {
 		msgpack_packer_init(&pk, body, msgpack_sbuffer_write);
 		msgpack_pack_map(&pk, 7);
@@ -46,8 +52,8 @@ static void pack_body(int n, msgpack_sbuffer *body)
 
 bool sample(int n, FILE *out)
 {
-	static const char *const types[] = {"admit", "done", "started", "kill",	 "hello",
-					    "renew", "key",  "answer",	"attach"};
+	static const char *const types[] = {"admit", "done", "started", "kill",	  "hello",
+					    "renew", "key",  "answer",	"attach", "user"};
 	struct control_head head = {.from = "there", .to = "here", .id = 3};
 	msgpack_sbuffer body, buffer;
 
