@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom explain JOB`: the decision as it was taken, with the numbers it saw. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "balancer/commands.h"
 #include "balancer/job_command.h"
+#include "balancer/job_state.h"
 #include "balancer/listing.h"
 #include "balancer/placement_text.h"
 #include "user/utf8.h"
@@ -100,19 +100,6 @@ static double explain_elapsed_ms(const json_t *record)
 	return now_ns > submit_ns ? (now_ns - submit_ns) / 1e6 : 0;
 }
 
-/* How the job ended, if not with status 0. */
-static void explain_status(char *out, size_t size, const json_t *record)
-{
-	int value = (int)listing_number(record, "exit_value");
-
-	*out = 0;
-	if (listing_number(record, "exit_kind") == 1)
-		snprintf(out, size, " and ended by signal %s",
-			 sigabbrev_np(value) ? sigabbrev_np(value) : "?");
-	else if (listing_number(record, "exit_kind") == 0 && value)
-		snprintf(out, size, " and ended with status %d", value);
-}
-
 /*
  * Writes what the job took, or takes so far, as a clause: "it took 5.1 s".  Returns NULL if that is
  * not known: the job never ran, or is lost.
@@ -121,14 +108,14 @@ static const char *explain_took(char *out, size_t size, const json_t *record)
 {
 	double took_ms = listing_number(record, "took_ms");
 	bool ended = listing_number(record, "end_ns") > 0;
-	char span[32], status[64];
+	char span[32], failure[64];
 
-	if ((ended && took_ms <= 0) || !strcmp(listing_string(record, "state"), "lost"))
+	if ((ended && took_ms <= 0) || job_state_lost(record))
 		return NULL;
 	listing_span(span, sizeof(span), ended ? took_ms : explain_elapsed_ms(record));
-	explain_status(status, sizeof(status), record);
+	job_state_failure(failure, sizeof(failure), record);
 	if (ended)
-		snprintf(out, size, "it took %s%s", span, status);
+		snprintf(out, size, "it took %s%s", span, failure);
 	else
 		snprintf(out, size, "it has taken %s so far", span);
 	return out;

@@ -2,7 +2,6 @@
 /* `iocom jobs` lists jobs submitted at or running on this node, and how they ended. */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "balancer/client.h"
 #include "balancer/commands.h"
 #include "balancer/job_command.h"
+#include "balancer/job_state.h"
 #include "balancer/listing.h"
 #include "balancer/reach.h"
 #include "user/pack.h"
@@ -56,7 +56,7 @@ struct jobs_asked {
 };
 
 /* Adds JOB that NODE told of.  A job's home knows more of it than the node where it runs. */
-static void cmd_jobs_add(struct jobs_asked *asked, const char *node, json_t *job)
+static void jobs_list_add(struct jobs_asked *asked, const char *node, json_t *job)
 {
 	const char *name = listing_string(job, "job");
 	const json_t *at = json_object_get(asked->at, name);
@@ -83,7 +83,7 @@ static void jobs_each(void *arg, const char *node, json_t *answer, const char *w
 		return;
 	}
 	json_array_foreach (json_object_get(answer, "jobs"), i, job)
-		cmd_jobs_add(asked, node, job);
+		jobs_list_add(asked, node, job);
 	asked->left_out += json_integer_value(json_object_get(answer, "left_out"));
 }
 
@@ -200,22 +200,6 @@ static double cmd_jobs_elapsed_ms(const json_t *job)
 	return end > start ? (end - start) / 1e6 : 0;
 }
 
-static void result_cell(struct listing *l, const json_t *job)
-{
-	int value = (int)listing_number(job, "exit_value");
-
-	if (listing_number(job, "end_ns") <= 0)
-		listing_cell(l, "-");
-	else if (listing_number(job, "exit_kind") == 1)
-		listing_cell(l, "signal %s", sigabbrev_np(value) ? sigabbrev_np(value) : "?");
-	else if (listing_number(job, "exit_kind") == 0)
-		listing_cell(l, "%d", value);
-	else if (!strcmp(listing_string(job, "state"), "lost"))
-		listing_cell(l, "unknown");
-	else
-		listing_cell(l, "not started");
-}
-
 /* Writes a time in local time, without the date if it is today's. */
 static void started_cell(struct listing *l, const json_t *job)
 {
@@ -236,8 +220,9 @@ static void started_cell(struct listing *l, const json_t *job)
 
 static void cmd_jobs_row(struct listing *l, const json_t *job)
 {
-	char span[32];
+	char span[32], outcome[32];
 
+	job_state_outcome(outcome, sizeof(outcome), job);
 	listing_span(span, sizeof(span), cmd_jobs_elapsed_ms(job));
 	listing_cell(l, "%s", listing_string(job, "job"));
 	listing_cell(l, "%s", listing_string(job, "state"));
@@ -247,7 +232,7 @@ static void cmd_jobs_row(struct listing *l, const json_t *job)
 	listing_cell(l, "%s", listing_string(job, "policy"));
 	started_cell(l, job);
 	listing_cell(l, "%s", span);
-	result_cell(l, job);
+	listing_cell(l, "%s", outcome);
 	listing_cell(l, "%s", listing_string(job, "command"));
 }
 

@@ -8,6 +8,7 @@
 #include "balancer/client.h"
 #include "balancer/commands.h"
 #include "balancer/job_command.h"
+#include "balancer/job_state.h"
 #include "balancer/listing.h"
 #include "balancer/reach.h"
 #include "user/clock.h"
@@ -29,23 +30,6 @@ static const char help[] =
 	"Ctrl-C ends the waiting; the jobs go on.  When the agent restarts, iocom wait asks it\n"
 	"again for 30 s.\n"
 	"exit status: as above; 125 no such job, no agent, usage\n";
-
-static int cmd_wait_status_of(const json_t *job)
-{
-	int value = (int)listing_number(job, "exit_value");
-
-	if (!strcmp(listing_string(job, "state"), "lost"))
-		return RUN_UNKNOWN;
-	switch ((int)listing_number(job, "exit_kind")) {
-	case 0:
-	case 2:
-		return value;
-	case 1:
-		return 128 + value;
-	default:
-		return RUN_FAILED;
-	}
-}
 
 static int cmd_wait_ask(const struct job_command *command, struct client_patience *patience,
 			const char *job, bool now, json_t **answer, struct iocom_err *err)
@@ -166,7 +150,7 @@ static int cmd_wait_for(const struct job_command *command, struct client_patienc
 		rc = cmd_wait_here(command, patience, name, &answer, err);
 	if (rc)
 		return RUN_FAILED;
-	rc = cmd_wait_status_of(json_object_get(answer, "job"));
+	rc = job_state_status(json_object_get(answer, "job"));
 	if (command->json) {
 		json_object_set_new(json_object_get(answer, "job"), "status", json_integer(rc));
 		if (json_dumpf(json_object_get(answer, "job"), stdout, JSON_COMPACT) ||

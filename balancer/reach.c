@@ -290,6 +290,9 @@ int reach_job(struct reach *reach, const char *text, char job[SPEC_JOB_MAX], str
 	strcpy(job, text);
 	if (name.kind != JOB_NAME_SHORT)
 		return 0;
+	if (*name.home && strcmp(name.home, reach->self) != 0 &&
+	    !reach_knows(reach, name.home, NULL))
+		return 0; /* it is no short name, then; the agent says what it is not */
 	rc = reach_short(reach, &name, &named, err);
 	if (rc)
 		return rc;

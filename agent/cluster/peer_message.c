@@ -413,7 +413,7 @@ static int unpack_document(struct peer_answer *answer, const msgpack_object *bod
 	const msgpack_object *json = unpack_get(body, "json");
 
 	if (!json || json->type != MSGPACK_OBJECT_BIN || !json->via.bin.size ||
-	    json->via.bin.size > PEER_JSON_MAX)
+	    json->via.bin.size > PEER_DOCUMENT_MAX)
 		return -EBADMSG;
 	answer->user.json = json->via.bin.ptr;
 	answer->user.length = json->via.bin.size;

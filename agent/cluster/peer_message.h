@@ -54,7 +54,7 @@ enum peer_type {
 #define PEER_PACKED_MAX	    8192
 #define PEER_OWNER_JSON_MAX 4096
 /* The document of an answer to a user; with its seal it fits into one message. */
-#define PEER_JSON_MAX (200u << 10)
+#define PEER_DOCUMENT_MAX (200u << 10)
 /*
  * Values in a body: JOB_REPORTS_MAX reports; one of a job with all phases of its behaviour has
  * about 150.
@@ -141,7 +141,7 @@ struct peer_answer {
 		char json[PEER_OWNER_JSON_MAX]; /* PEER_OWNER, if OK */
 		struct {
 			const char *json; /* borrowed; checked by whoever reads it */
-			size_t length;	  /* 1 to PEER_JSON_MAX, if OK */
+			size_t length;	  /* 1 to PEER_DOCUMENT_MAX, if OK */
 		} user;
 	};
 	struct bulletin_key key; /* PEER_KEY */

@@ -108,7 +108,7 @@ static void forwarded_told(void *arg, bool ok, const char *text, size_t length)
 	struct forwarded *f = arg;
 	struct peer_answer answer = {.ok = ok};
 
-	if (ok && length > PEER_JSON_MAX) {
+	if (ok && length > PEER_DOCUMENT_MAX) {
 		forwarded_refuse(f, "the answer is too long for another node; ask there");
 		return;
 	}

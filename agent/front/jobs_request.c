@@ -8,7 +8,7 @@
 
 #define JOBS_LISTED_MAX 2000
 #define JOBS_NAMED_MAX	20
-#define JOBS_REMOTE_MAX (PEER_JSON_MAX - 4096) /* bytes for another node */
+#define JOBS_REMOTE_MAX (PEER_DOCUMENT_MAX - 4096) /* bytes for another node */
 
 struct jobs_list {
 	struct job_json json;

@@ -21,7 +21,7 @@
 #define LOOK_KEEP_NS	  (15 * CLOCK_NS_PER_S)
 #define LOOK_LEAST_MS	  100
 #define LOOK_MOST_MS	  60000
-#define LOOK_DOCUMENT_MAX (PEER_JSON_MAX - 4096)
+#define LOOK_DOCUMENT_MAX (PEER_DOCUMENT_MAX - 4096)
 
 struct look {
 	struct look *next;

@@ -108,7 +108,7 @@ class Node:
         return os.environ | {"IOCOM_RUN_DIR": self.run}
 
     def jobs(self):
-        done = self.iocom("jobs", "--all", "--json")
+        done = self.iocom("jobs", "--here", "--all", "--json")
         if done.returncode:
             raise SystemExit(f"power.py: {self.name} does not list its jobs: {done.stderr}")
         return {j["job"]: j for j in json.loads(done.stdout)["jobs"]}

@@ -46,7 +46,7 @@ tap_true "and what ran on the other node is ended" until_true 10 ended
 sed -i 's/seq.*/true/' "$SCRATCH/commands"
 "$TESTBED" exec n1 -- sh -c "echo \$\$ >$SCRATCH/pid; exec iocom batch --node n2 -j 2 --force --log $SCRATCH/log $SCRATCH/commands" 2>"$SCRATCH/err" &
 tap_true "a list stands at a long command" until_true 10 begun
-worker=$(on n1 iocom jobs --json | jq -r '.jobs[0].job')
+worker=$(on n1 iocom jobs --here --json | jq -r '.jobs[0].job')
 for take in "" --take; do
 	# shellcheck disable=SC2086 # none or one
 	tap_like "attach $take to its worker: refused" "$(on n1 iocom attach $take "$worker" 2>&1; echo $?)" \

@@ -566,15 +566,15 @@ static int answer_user(const void *json, size_t length, struct peer_answer *answ
 /* A document is there and bounded; a refusal has none. */
 static void test_user_answers(void **state)
 {
-	static char large[PEER_JSON_MAX + 1];
+	static char large[PEER_DOCUMENT_MAX + 1];
 	struct peer_answer answer;
 
 	(void)state;
 	assert_int_equal(answer_user("{}", 2, &answer), 0);
 	assert_int_equal(answer.user.length, 2);
 	assert_int_equal(answer_user("", 0, &answer), -EBADMSG);
-	assert_int_equal(answer_user(large, PEER_JSON_MAX, &answer), 0);
-	assert_int_equal(answer_user(large, PEER_JSON_MAX + 1, &answer), -EBADMSG);
+	assert_int_equal(answer_user(large, PEER_DOCUMENT_MAX, &answer), 0);
+	assert_int_equal(answer_user(large, PEER_DOCUMENT_MAX + 1, &answer), -EBADMSG);
 	peer_answer_refuse(&answer, "not %s", "you");
 	assert_int_equal(pack_and_take(&answer, PEER_USER, &(struct peer_answer){.text = "no"}), 0);
 	assert_false(answer.ok);
