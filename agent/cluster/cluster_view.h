@@ -62,9 +62,11 @@ void cluster_view_free(struct cluster_view *v);
 int cluster_view_refresh(struct cluster_view *v, const struct iocom_vector *own, uint64_t now_ns);
 /*
  * Adds a charge, unless its node is not there or the node's vector counts it already.  At
- * VIEW_CHARGES_MAX the oldest charge is removed and counts as lost.
+ * VIEW_CHARGES_MAX the oldest charge is removed and counts as lost.  Returns its number; 0: none.
  */
-void cluster_view_charge(struct cluster_view *v, const struct view_charge *charge);
+uint64_t cluster_view_charge(struct cluster_view *v, const struct view_charge *charge);
+/* Takes a charge back: the job does not go there.  One that has ended, and 0, are fine. */
+void cluster_view_uncharge(struct cluster_view *v, uint64_t number);
 /*
  * Decides as view_decide_on.  The first decision by a policy builds the indexes that it needs; they
  * are kept from then on.

@@ -24,6 +24,14 @@
 #define STOPPING    "the agent is stopping"
 #define CLIENT_LEFT "its client left before the job had a place"
 
+/* The node that was asked has answered, or the job goes nowhere. */
+static void place_uncharge(struct place *p)
+{
+	if (p->charge)
+		cluster_view_uncharge(p->home->view, p->charge);
+	p->charge = 0;
+}
+
 static void place_free(struct place *p)
 {
 	struct home *home = p->home;
@@ -34,6 +42,7 @@ static void place_free(struct place *p)
 			break;
 		}
 	}
+	place_uncharge(p);
 	journal_forget(home->journal, &p->wait);
 	json_decref(p->answer);
 	placement_fini(&p->placement);
@@ -511,7 +520,8 @@ static void refused_by(struct place *p, const char *node, const char *reason, co
 	place_give_up(p, why);
 }
 
-static void charge_target(struct place *p, const char *node, uint64_t boot_id, uint64_t sequence)
+static uint64_t charge_target(const struct place *p, const char *node, uint64_t boot_id,
+			      uint64_t sequence)
 {
 	struct view_charge c = {
 		.boot_id = boot_id,
@@ -521,7 +531,7 @@ static void charge_target(struct place *p, const char *node, uint64_t boot_id, u
 	};
 
 	snprintf(c.node, sizeof(c.node), "%s", node);
-	cluster_view_charge(p->home->view, &c);
+	return cluster_view_charge(p->home->view, &c);
 }
 
 static void granted_by_other(struct place *p, const char *node, const struct peer_grant *g)
@@ -536,7 +546,7 @@ static void granted_by_other(struct place *p, const char *node, const struct pee
 		refused_by(p, node, "no-lease", "out of memory for its lease");
 		return;
 	}
-	charge_target(p, node, g->boot_id, g->sequence);
+	(void)charge_target(p, node, g->boot_id, g->sequence);
 	placed(p, node, e->vector.address, (uint16_t)(e->vector.port + 2), g->nonce);
 }
 
@@ -576,6 +586,7 @@ static void place_go_on(struct place *p, int rc, const struct peer_answer *answe
 	char node[IOCOM_NAME_MAX];
 
 	memcpy(node, p->asked, sizeof(node));
+	place_uncharge(p);
 	if (!p->placed)
 		place_give_up(p, CLIENT_LEFT);
 	else if (rc == -ECANCELED)
@@ -642,6 +653,11 @@ static void try_next(struct place *p)
 	p->order.keyed = true;
 	p->order.hops++;
 	p->order.lease_ms = p->placement.ask.restarts >= 0 ? set->lease_s * 1000 : 0;
+	/*
+	 * Until it answers, the job counts as one of its: of a herd that is submitted at once, all
+	 * would else be sent to the node that looks best to the first.
+	 */
+	p->charge = charge_target(p, p->asked, e->vector.boot_id, e->vector.sequence + 1);
 	ask_guest(p, p->asked, e->vector.address, e->vector.port);
 }
 

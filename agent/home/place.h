@@ -33,6 +33,7 @@ struct place {
 	struct rules_expectation expected[PLACE_HOPS + 1];
 	struct journal_wait wait;   /* for the disk, before the client gets `answer` */
 	char asked[IOCOM_NAME_MAX]; /* the node whose answer is awaited */
+	uint64_t charge;	    /* of that node, until it answers; 0: none */
 	/* the first attempt of a restartable job; "": this one is the first */
 	char first[SPEC_JOB_MAX];
 	json_t *answer;		      /* it waits for the disk; else NULL */
