@@ -38,7 +38,7 @@ struct front {
 	struct pulse *pulse;
 	struct peers *peers;
 	struct guest *guest;
-	struct owner_part *owner;
+	struct owner_part *owner; /* NULL: no rules are kept here */
 	struct home *home;
 	struct journal *journal;
 	struct profile_store *profiles;

@@ -117,7 +117,7 @@ void owner_request(struct front *front, struct client *c, const msgpack_object *
 	struct peer_owner asked = {0};
 	struct owner_ask ask;
 
-	if (!packed || packed->type != MSGPACK_OBJECT_BIN ||
+	if (!front->owner || !packed || packed->type != MSGPACK_OBJECT_BIN ||
 	    packed->via.bin.size > sizeof(asked.packed) ||
 	    owner_ask_unpack(&ask, packed->via.bin.ptr, packed->via.bin.size)) {
 		client_error(c, "the request says nothing to an owner that this agent understands");

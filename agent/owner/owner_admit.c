@@ -114,7 +114,7 @@ bool owner_part_admit(struct owner_part *part, const struct guest_asking *asking
 	struct owner_moment moment;
 	const struct owner_rules *r = &part->rules;
 
-	owner_part_moment(part, &moment);
+	owner_part_moment(part, OWNER_NOW_NS, &moment);
 	if (!owner_says(r, &moment, why, size))
 		return false;
 	*why = 0;

@@ -40,8 +40,10 @@ struct owner_part {
 
 /* Tells the other nodes, if it is something else than before. */
 void owner_part_tell(struct owner_part *part);
-/* Fills MOMENT: the local time, and what else the rules ask. */
-void owner_part_moment(struct owner_part *part, struct owner_moment *moment);
+/* Fills MOMENT: the local time, and what else the rules ask; presence as of AGE_NS ago at most. */
+void owner_part_moment(struct owner_part *part, uint64_t age_ns, struct owner_moment *moment);
+#define OWNER_NOW_NS  1000000000ull /* for those who ask */
+#define OWNER_REST_NS 5000000000ull /* for what other nodes are told */
 
 /* --- owner_store.c --- */
 
@@ -72,7 +74,8 @@ void owner_caps_held(const struct owner_part *part, enum owner_resource at, char
  * the N numbers in SKIP; seconds, CLOCK_REALTIME; 0: never.
  */
 time_t owner_presence_newest(const char *devices, const unsigned *skip, size_t nskip);
-bool owner_presence(struct owner_part *part);
+/* Returns true if somebody works here, as was seen at most AGE_NS ago. */
+bool owner_presence(struct owner_part *part, uint64_t age_ns);
 
 /* --- owner_admit.c --- */
 

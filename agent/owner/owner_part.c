@@ -16,12 +16,12 @@
 
 /* --- now ---------------------------------------------------------------------------- */
 
-void owner_part_moment(struct owner_part *part, struct owner_moment *moment)
+void owner_part_moment(struct owner_part *part, uint64_t age_ns, struct owner_moment *moment)
 {
 	time_t now = (time_t)(loop_real_ns(part->base->loop) / CLOCK_NS_PER_S);
 	struct guest_use use;
 
-	*moment = (struct owner_moment){.present = owner_presence(part)};
+	*moment = (struct owner_moment){.present = owner_presence(part, age_ns)};
 	if (part->rules.state == OWNER_DRAINING && part->guest) {
 		guest_use(part->guest, &use);
 		moment->guests = use.jobs;
@@ -37,12 +37,12 @@ static void part_ascii(char *text)
 			*text = '?';
 }
 
-static bool part_says(struct owner_part *part, char *out, size_t size)
+static bool part_says(struct owner_part *part, uint64_t age_ns, char *out, size_t size)
 {
 	struct owner_moment moment;
 	bool accepts;
 
-	owner_part_moment(part, &moment);
+	owner_part_moment(part, age_ns, &moment);
 	accepts = owner_says(&part->rules, &moment, out, size);
 	if (accepts && !part->base->set->accept_jobs) {
 		snprintf(out, size, "closed: accept_jobs = no");
@@ -55,7 +55,7 @@ static bool part_says(struct owner_part *part, char *out, size_t size)
 void owner_part_tell(struct owner_part *part)
 {
 	char says[sizeof(part->says)];
-	bool accepts = part_says(part, says, sizeof(says));
+	bool accepts = part_says(part, OWNER_REST_NS, says, sizeof(says));
 
 	if (part->said && accepts == part->accepts && !strcmp(says, part->says))
 		return;
@@ -141,7 +141,7 @@ static json_t *part_json(struct owner_part *part)
 {
 	const struct owner_rules *r = &part->rules;
 	char hours[2 * OWNER_LIST_MAX], boot[17], says[sizeof(part->says)];
-	bool accepts = part_says(part, says, sizeof(says));
+	bool accepts = part_says(part, OWNER_NOW_NS, says, sizeof(says));
 	struct guest_use use = {0};
 
 	if (part->guest)

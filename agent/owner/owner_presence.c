@@ -15,8 +15,6 @@
 
 #include "user/clock.h"
 
-#define LOOK_NS CLOCK_NS_PER_S
-
 static time_t presence_used(const char *directory, const char *name)
 {
 	char path[512];
@@ -81,7 +79,7 @@ time_t owner_presence_newest(const char *devices, const unsigned *skip, size_t n
 	return newest;
 }
 
-bool owner_presence(struct owner_part *part)
+bool owner_presence(struct owner_part *part, uint64_t age_ns)
 {
 	uint64_t now = loop_boot_ns(part->base->loop);
 	time_t now_s = (time_t)(loop_real_ns(part->base->loop) / CLOCK_NS_PER_S), newest;
@@ -90,7 +88,7 @@ bool owner_presence(struct owner_part *part)
 
 	if (!part->rules.presence)
 		return false;
-	if (part->seen_ns && now - part->seen_ns < LOOK_NS)
+	if (part->seen_ns && now - part->seen_ns < age_ns)
 		return part->somebody;
 	n = part->guest ? guest_terminals(part->guest, skip, OWNER_JOB_TTYS) : 0;
 	newest = owner_presence_newest(part->config.devices, skip, n);

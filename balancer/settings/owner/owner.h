@@ -78,7 +78,10 @@ void owner_init(struct owner_rules *rules);
 
 /* Returns 0, or -EINVAL: ERR names two rules that contradict each other. */
 int owner_check(const struct owner_rules *rules, struct iocom_err *err);
-/* Returns true if NAME is in LIST (commas or blanks between names). */
+/* Copies the next name of LIST, commas or blanks between them.  Returns what follows; NULL: none.
+ */
+const char *owner_next(const char *list, char name[OWNER_LIST_MAX]);
+/* Returns true if NAME is in LIST. */
 bool owner_listed(const char *list, const char *name);
 
 /* --- owner_hours.c --- */

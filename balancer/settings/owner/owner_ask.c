@@ -223,7 +223,7 @@ static int owner_set_list(const struct owner_ask *ask, char *allow, char *deny,
 			  struct iocom_err *err)
 {
 	bool denies = owner_is(ask, 1, "deny");
-	char list[OWNER_LIST_MAX], *kept = denies ? deny : allow;
+	char list[OWNER_LIST_MAX], name[OWNER_LIST_MAX], *kept = denies ? deny : allow;
 	int rc;
 
 	if (ask->nwords < 3 || (!denies && !owner_is(ask, 1, "allow")))
@@ -234,9 +234,11 @@ static int owner_set_list(const struct owner_ask *ask, char *allow, char *deny,
 		return rc;
 	if (strpbrk(list, ";#\"'=[]"))
 		return owner_unknown(ask, "names with commas between them", err);
-	if (!strcmp(list, denies ? "none" : "all"))
-		*list = 0;
-	memcpy(kept, list, sizeof(list));
+	*kept = 0;
+	if (strcmp(list, denies ? "none" : "all") != 0)
+		for (const char *rest = list; (rest = owner_next(rest, name));)
+			snprintf(kept + strlen(kept), OWNER_LIST_MAX - strlen(kept), "%s%s",
+				 *kept ? "," : "", name);
 	return 0;
 }
 

@@ -12,8 +12,7 @@ void owner_init(struct owner_rules *rules)
 	*rules = (struct owner_rules){.idle_s = OWNER_IDLE_S};
 }
 
-/* Copies the next name of LIST.  Returns what follows, or NULL: there is none. */
-static const char *owner_next(const char *list, char name[OWNER_LIST_MAX])
+const char *owner_next(const char *list, char name[OWNER_LIST_MAX])
 {
 	size_t n;
 
