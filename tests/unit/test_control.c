@@ -301,10 +301,10 @@ static void until_answered(struct stand *s)
 	assert_true(s->answered);
 }
 
-/* Lets the network part tell its counts, which it does in a quarter of a second. */
+/* Lets the network part tell its counts, which it does once a second. */
 static void until_counted(struct stand *s)
 {
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 8000 && !s->counters.connections_cut; i++)
 		loop_run(s->loop);
 }
 
