@@ -28,9 +28,9 @@
 #define WHOLE_RUN 5
 /* The agent waits so long for a lock, and serves nobody meanwhile; it tries again later. */
 #define BUSY_MS 100
-#define COLUMNS                                                                                    \
-	"runs, cpu_ms, requests, request_mb, fault_requests, fault_mb, memory_mb, wall_ms,"        \
-	" rest_ms, com_ms, disk_ms, phases"
+#define NUMBERS                                                                                    \
+	"cpu_ms, requests, request_mb, fault_requests, fault_mb, memory_mb, wall_ms, rest_ms"
+#define COLUMNS "runs, " NUMBERS ", com_ms, disk_ms, phases"
 
 int profile_failed(struct profile_store *s, const char *what, struct iocom_err *err)
 {
@@ -164,34 +164,19 @@ int profile_open(struct profile_store **out, const char *path, struct iocom_err 
 	return profile_make(out, path, database_open, err);
 }
 
-#define POSSIBLE(column) "coalesce(" column ", -1) BETWEEN 0 AND 1e12"
-
 /*
  * Removes rows with numbers that no run can have, because somebody edited the file or a disk did.
  * They would count as nothing wherever they are read.
  */
 static int profile_sweep(struct profile_store *s, struct iocom_err *err)
 {
+	/* A NULL is less than nothing, and text is more than any number. */
 	static const char *const sweeps[] = {
-		"DELETE FROM profile WHERE NOT (" POSSIBLE("runs") " AND " POSSIBLE(
-			"cpu_"
-			"ms") " AND " POSSIBLE("requests") " AND " POSSIBLE("request_mb") " AND"
-											  " " POSSIBLE("fault_requests") " AND " POSSIBLE("fault_mb") " AND " POSSIBLE("me"
-																				       "mo"
-																				       "ry"
-																				       "_m"
-																				       "b") " AND " POSSIBLE("wall_ms") " AND " POSSIBLE("rest_ms") ")",
-		"DELETE FROM run WHERE NOT (" POSSIBLE("cpu_ms") " AND " POSSIBLE(
-			"requests") " AND " POSSIBLE("request_"
-						     "mb") " AND"
-							   " " POSSIBLE("read_mb") " AND " POSSIBLE("written_mb") " AND " POSSIBLE("fault_requests") " AND " POSSIBLE("fault_mb") " AND " POSSIBLE(
-								   "memory_mb") " AND " POSSIBLE("c"
-												 "o"
-												 "m"
-												 "_"
-												 "m"
-												 "s") " AND " POSSIBLE("disk_ms") " AND " POSSIBLE("wall_ms") " AND " POSSIBLE("rest_ms") ")",
-		"DELETE FROM pin WHERE NOT " POSSIBLE("value"),
+		"DELETE FROM profile WHERE coalesce(min(runs, " NUMBERS ") < 0"
+		" OR max(runs, " NUMBERS ") > 1e12, 1)",
+		"DELETE FROM run WHERE coalesce(min(" PROFILE_NEED_COLUMNS ") < 0"
+		" OR max(" PROFILE_NEED_COLUMNS ") > 1e12, 1)",
+		"DELETE FROM pin WHERE coalesce(value < 0 OR value > 1e12, 1)",
 	};
 	int rc = profile_run(s, "BEGIN IMMEDIATE", err);
 
