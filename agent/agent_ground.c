@@ -175,6 +175,12 @@ static int agent_databases(struct agent *a, struct iocom_err *err)
 		log_write(&a->log, LOG_L_WARNING,
 			  "%s; they are kept as %s, and learning begins anew", why, aside);
 	}
+	if (profile_swept(a->profiles))
+		log_write(
+			&a->log, LOG_L_WARNING,
+			"%u entries of the class profiles %s had numbers that no run can have and "
+			"were removed",
+			profile_swept(a->profiles), path);
 	return 0;
 }
 

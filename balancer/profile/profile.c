@@ -28,9 +28,9 @@
 #define WHOLE_RUN 5
 /* The agent waits so long for a lock, and serves nobody meanwhile; it tries again later. */
 #define BUSY_MS 100
-#define COLUMNS                                                                                    \
-	"runs, cpu_ms, requests, request_mb, fault_requests, fault_mb, memory_mb, wall_ms,"        \
-	" rest_ms, com_ms, disk_ms, phases"
+#define NUMBERS                                                                                    \
+	"cpu_ms, requests, request_mb, fault_requests, fault_mb, memory_mb, wall_ms, rest_ms"
+#define COLUMNS "runs, " NUMBERS ", com_ms, disk_ms, phases"
 
 int profile_failed(struct profile_store *s, const char *what, struct iocom_err *err)
 {
@@ -164,9 +164,48 @@ int profile_open(struct profile_store **out, const char *path, struct iocom_err 
 	return profile_make(out, path, database_open, err);
 }
 
+/*
+ * Removes rows with numbers that no run can have, because somebody edited the file or a disk did.
+ * They would count as nothing wherever they are read.
+ */
+static int profile_sweep(struct profile_store *s, struct iocom_err *err)
+{
+	/* A NULL is less than nothing, and text is more than any number. */
+	static const char *const sweeps[] = {
+		"DELETE FROM profile WHERE coalesce(min(runs, " NUMBERS ") < 0"
+		" OR max(runs, " NUMBERS ") > 1e12, 1)",
+		"DELETE FROM run WHERE coalesce(min(" PROFILE_NEED_COLUMNS ") < 0"
+		" OR max(" PROFILE_NEED_COLUMNS ") > 1e12, 1)",
+		"DELETE FROM pin WHERE coalesce(value < 0 OR value > 1e12, 1)",
+	};
+	int rc = profile_run(s, "BEGIN IMMEDIATE", err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < sizeof(sweeps) / sizeof(*sweeps) && !rc; i++) {
+		rc = profile_run(s, sweeps[i], err);
+		s->swept += rc ? 0 : (unsigned)sqlite3_changes(s->file.db);
+	}
+	return profile_end_transaction(s, rc, err);
+}
+
 int profile_renew(struct profile_store **out, const char *path, struct iocom_err *err)
 {
-	return profile_make(out, path, database_renew, err);
+	int rc = profile_make(out, path, database_renew, err);
+
+	if (rc)
+		return rc;
+	rc = profile_sweep(*out, err);
+	if (rc) {
+		profile_close(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+unsigned profile_swept(const struct profile_store *s)
+{
+	return s->swept;
 }
 
 static void profile_finalize(struct profile_store *s)
@@ -278,20 +317,30 @@ static void phases_parse(const char *text, struct behaviour *out)
 
 /* --- reading -------------------------------------------------------------------- */
 
+/* A number of a file that somebody edited; what can be no need counts as nothing. */
+static double profile_column(sqlite3_stmt *st, int column)
+{
+	double value = sqlite3_column_double(st, column);
+
+	return value >= 0 && value <= PROFILE_NEED_MAX ? value : 0;
+}
+
 static void take_row(sqlite3_stmt *st, struct profile *out)
 {
+	int64_t runs = sqlite3_column_int64(st, 0);
+
 	*out = (struct profile){
-		.runs = (uint32_t)sqlite3_column_int64(st, 0),
-		.cpu_ms = sqlite3_column_double(st, 1),
-		.requests = sqlite3_column_double(st, 2),
-		.request_mb = sqlite3_column_double(st, 3),
-		.fault_requests = sqlite3_column_double(st, 4),
-		.fault_mb = sqlite3_column_double(st, 5),
-		.memory_mb = sqlite3_column_double(st, 6),
-		.wall_ms = sqlite3_column_double(st, 7),
-		.rest_ms = sqlite3_column_double(st, 8),
-		.com_ms = sqlite3_column_double(st, 9), /* NULL of an old file: 0 */
-		.disk_ms = sqlite3_column_double(st, 10),
+		.runs = runs > 0 && runs <= UINT32_MAX ? (uint32_t)runs : 0,
+		.cpu_ms = profile_column(st, 1),
+		.requests = profile_column(st, 2),
+		.request_mb = profile_column(st, 3),
+		.fault_requests = profile_column(st, 4),
+		.fault_mb = profile_column(st, 5),
+		.memory_mb = profile_column(st, 6),
+		.wall_ms = profile_column(st, 7),
+		.rest_ms = profile_column(st, 8),
+		.com_ms = profile_column(st, 9), /* NULL of an old file: 0 */
+		.disk_ms = profile_column(st, 10),
 	};
 	phases_parse((const char *)sqlite3_column_text(st, 11), &out->behaviour);
 }
@@ -492,13 +541,17 @@ int profile_delete(struct profile_store *s, const char *sql, uid_t uid, const ch
 	return profile_finish(s, st, uid, class_name, err);
 }
 
-/* If a user has as many classes as are kept, a new one replaces those with the fewest runs. */
+/*
+ * If a user has as many classes as are kept, a new one replaces those with the fewest runs, and
+ * those with needs that the user set last of all.
+ */
 int profile_make_room(struct profile_store *s, uid_t uid, struct iocom_err *err)
 {
 	int rc = profile_delete(
 		s,
 		"DELETE FROM profile WHERE uid=?1 AND class IN (SELECT class FROM profile"
-		" WHERE uid=?1 ORDER BY runs, class LIMIT max(0, (SELECT count(*) FROM profile"
+		" WHERE uid=?1 ORDER BY class IN (SELECT class FROM pin WHERE uid=?1), runs, class"
+		" LIMIT max(0, (SELECT count(*) FROM profile"
 		" WHERE uid=?1) - " TEXT(PROFILE_CLASSES_MAX) " + 1))",
 		uid, "", err);
 

@@ -72,9 +72,13 @@ int profile_renew(struct profile_store **store, const char *path, struct iocom_e
 int profile_renew_open(struct profile_store *store, struct iocom_err *err);
 /* Returns where the last file was put that was set aside, and WHY; "": none was. */
 const char *profile_aside(const struct profile_store *store, const char **why);
+/* Returns how many rows profile_renew removed: they had numbers that no run can have. */
+unsigned profile_swept(const struct profile_store *store);
 /* Returns the copy that this opening made before it migrated the file; "": none. */
 const char *profile_backup(const struct profile_store *store);
 void profile_close(struct profile_store *store); /* NULL is fine */
+/* No need is larger; what is more, in a report or in a file, is not believed. */
+#define PROFILE_NEED_MAX 1e12
 /* Returns 0; -ENOENT never seen; -EIO. */
 int profile_get(struct profile_store *store, uid_t uid, const char *class_name, struct profile *out,
 		struct iocom_err *err);

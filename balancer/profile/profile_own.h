@@ -21,6 +21,7 @@
 struct profile_store {
 	struct database file;
 	char path[PATH_MAX];
+	unsigned swept; /* profile_swept */
 	struct {
 		const char *sql; /* the literal's address is the key */
 		sqlite3_stmt *st;

@@ -25,8 +25,6 @@
 #define PROFILE_WARM_PART     0.5
 #define PROFILE_WARM_LEAST_MB 1.0
 #define PROFILE_WARM_S	      600
-/* No need is larger: such a report is not believed. */
-#define PROFILE_NEED_MAX 1e12
 
 enum profile_need {
 	PROFILE_CPU_MS,

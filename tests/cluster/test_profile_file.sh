@@ -59,6 +59,21 @@ db.commit()' "$db"
 agent_start
 tap_is "so is a file of a version to come" "$(aside)" 2
 tap_like "with its version" "$(grep 'learning begins anew' "$dir/log" | tail -n 1)" 'version 99'
+
+# --- edited to nonsense
+"$iocom" run --class c -- true
+tap_true "a class to edit" until_true 10 has_run c 1
+agent_stop
+python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("update profile set cpu_ms=-1")
+db.execute("update run set wall_ms=9e999")
+db.commit()' "$db"
+agent_start
+tap_like "numbers that no run can have are removed, and the log says so" "$(grep 'no run can have' "$dir/log")" \
+	'[0-9]+ entries of the class profiles .*profile.db had numbers that no run can have and were removed$'
+tap_is "the file stays" "$(aside)" 2
+tap_is "the class is unknown again" "$(runs c)" 0
 agent_stop
 agent_start
 tap_is "a sound file stays" "$(aside)" 2

@@ -110,8 +110,9 @@ static void test_there_and_back(void **state)
 	assert_int_equal(in.replaced, 2);
 	assert_int_equal(profile_export(store, OTHER, "sort", &again, &left_out, &err), 0);
 	assert_int_equal(json_array_size(json_object_get(again, "profiles")), 1);
-	assert_int_equal(profile_export(store, OTHER, "none", &document, &left_out, &err), -ENOENT);
 	json_decref(again);
+	assert_int_equal(profile_export(store, OTHER, "none", &again, &left_out, &err), -ENOENT);
+	json_decref(document);
 	free(text);
 }
 

@@ -313,6 +313,78 @@ static void test_set_aside(void **state)
 	file_end(NULL);
 }
 
+/* Somebody edited the numbers: what no run can have goes, the rest stays. */
+static void test_edited(void **state)
+{
+	struct profile_next next = {.input_mb = -1, .home = "n1"};
+	struct profile_one runs[2 * PROFILE_RUNS_KEPT];
+	struct profile run = {.cpu_ms = 1, .memory_mb = 7};
+	struct profile_store *s = NULL;
+	struct profile_expected e;
+	struct need_options set;
+	size_t n;
+
+	(void)state;
+	file_begin();
+	assert_int_equal(profile_renew(&s, path, &err), 0);
+	assert_int_equal(profile_swept(s), 0);
+	need_options_init(&set);
+	set.value[NEED_MEMORY_MB] = 5;
+	set.value[NEED_CPU_S] = 5;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(profile_learn(s, USER, "a", &run, &err), 0);
+		assert_int_equal(profile_learn(s, USER, "b", &run, &err), 0);
+		assert_int_equal(profile_learn(s, USER, "c", &run, &err), 0);
+	}
+	assert_int_equal(profile_set(s, USER, "a", &set, &err), 0);
+	sql("UPDATE run SET cpu_ms=-5 WHERE class='a' AND number=1;"
+	    "UPDATE run SET disk_ms=9e999 WHERE class='a' AND number=2;"
+	    "UPDATE pin SET value='much' WHERE need='cpu_s';"
+	    "UPDATE profile SET memory_mb=1e300 WHERE class='b';"
+	    "UPDATE profile SET runs=-1 WHERE class='c'");
+	/* The open store does not believe them either. */
+	assert_int_equal(profile_expect(s, USER, "a", &next, &e, &err), 0);
+	assert_int_equal(e.used, 1);
+	NEAR(e.profile.cpu_ms, 1);
+	assert_true(e.set.value[NEED_CPU_S] < 0 || e.set.value[NEED_CPU_S] == 0);
+	assert_int_equal(profile_get(s, USER, "b", &run, &err), 0);
+	NEAR(run.memory_mb, 0);
+	assert_int_equal(profile_get(s, USER, "c", &run, &err), 0);
+	assert_int_equal(run.runs, 0);
+	profile_close(s);
+	assert_int_equal(profile_renew(&s, path, &err), 0);
+	assert_int_equal(profile_swept(s), 5);
+	assert_int_equal(profile_runs_read(s, USER, "a", runs, &n, &err), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(profile_get(s, USER, "b", &run, &err), -ENOENT);
+	assert_int_equal(profile_get(s, USER, "c", &run, &err), -ENOENT);
+	assert_int_equal(profile_set_read(s, USER, "a", &set, &err), 0);
+	NEAR(set.value[NEED_MEMORY_MB], 5);
+	assert_true(set.value[NEED_CPU_S] < 0);
+	file_end(s);
+}
+
+/* Needs that somebody set are the last to make room. */
+static void test_set_stays(void **state)
+{
+	struct profile_next next = {.input_mb = -1, .home = "n1"};
+	struct profile run = {.cpu_ms = 1};
+	struct profile_expected e;
+	struct need_options set;
+	char name[32];
+
+	(void)state;
+	need_options_init(&set);
+	set.value[NEED_MEMORY_MB] = 5;
+	assert_int_equal(profile_set(store, USER, "mine", &set, &err), 0);
+	for (int i = 0; i < PROFILE_CLASSES_MAX + 3; i++) {
+		snprintf(name, sizeof(name), "class %d", i);
+		assert_int_equal(profile_learn(store, USER, name, &run, &err), 0);
+	}
+	assert_int_equal(profile_expect(store, USER, "mine", &next, &e, &err), 0);
+	NEAR(e.set.value[NEED_MEMORY_MB], 5);
+}
+
 /* Damage that shows while the store is open: it goes on with a new file. */
 static void test_renew_open(void **state)
 {
@@ -373,7 +445,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_kept, begin, finish),
 		cmocka_unit_test_setup_teardown(test_absurd, begin, finish),
 		cmocka_unit_test_setup_teardown(test_set, begin, finish),
+		cmocka_unit_test_setup_teardown(test_set_stays, begin, finish),
 		cmocka_unit_test(test_set_aside),
+		cmocka_unit_test(test_edited),
 		cmocka_unit_test(test_renew_open),
 		cmocka_unit_test(test_locked),
 	};
