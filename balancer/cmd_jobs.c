@@ -10,6 +10,7 @@
 #include "balancer/client.h"
 #include "balancer/commands.h"
 #include "balancer/job_command.h"
+#include "balancer/job_name.h"
 #include "balancer/job_state.h"
 #include "balancer/listing.h"
 #include "balancer/reach.h"
@@ -55,6 +56,15 @@ struct jobs_asked {
 	bool silent; /* a node did not answer */
 };
 
+/* True if NODE is the home of JOB, which its name says, whatever the node that told of it says. */
+static bool jobs_is_home(const json_t *job, const char *node)
+{
+	struct job_name name;
+
+	job_name_parse(listing_string(job, "job"), &name);
+	return !strcmp(name.kind == JOB_NAME_WHOLE ? name.home : listing_string(job, "home"), node);
+}
+
 /* Adds JOB that NODE told of.  A job's home knows more of it than the node where it runs. */
 static void jobs_list_add(struct jobs_asked *asked, const char *node, json_t *job)
 {
@@ -65,7 +75,7 @@ static void jobs_list_add(struct jobs_asked *asked, const char *node, json_t *jo
 		json_object_set_new(asked->at, name,
 				    json_integer((json_int_t)json_array_size(asked->jobs)));
 		json_array_append(asked->jobs, job);
-	} else if (!strcmp(listing_string(job, "home"), node)) {
+	} else if (jobs_is_home(job, node)) {
 		json_array_set(asked->jobs, (size_t)json_integer_value(at), job);
 	}
 }
