@@ -10,6 +10,7 @@
 #include "balancer/client.h"
 #include "balancer/commands.h"
 #include "balancer/job_command.h"
+#include "balancer/job_name.h"
 #include "balancer/job_state.h"
 #include "balancer/listing.h"
 #include "balancer/reach.h"
@@ -55,6 +56,15 @@ struct jobs_asked {
 	bool silent; /* a node did not answer */
 };
 
+/* True if NODE is the home of JOB, which its name says, whatever the node that told of it says. */
+static bool jobs_is_home(const json_t *job, const char *node)
+{
+	struct job_name name;
+
+	job_name_parse(listing_string(job, "job"), &name);
+	return !strcmp(name.kind == JOB_NAME_WHOLE ? name.home : listing_string(job, "home"), node);
+}
+
 /* Adds JOB that NODE told of.  A job's home knows more of it than the node where it runs. */
 static void jobs_list_add(struct jobs_asked *asked, const char *node, json_t *job)
 {
@@ -65,7 +75,7 @@ static void jobs_list_add(struct jobs_asked *asked, const char *node, json_t *jo
 		json_object_set_new(asked->at, name,
 				    json_integer((json_int_t)json_array_size(asked->jobs)));
 		json_array_append(asked->jobs, job);
-	} else if (!strcmp(listing_string(job, "home"), node)) {
+	} else if (jobs_is_home(job, node)) {
 		json_array_set(asked->jobs, (size_t)json_integer_value(at), job);
 	}
 }
@@ -162,28 +172,66 @@ static int ask_jobs(const char *run_dir, struct jobs_asked *asked, json_t **answ
 	return rc;
 }
 
-#define REFUSALS_SAID 3
+#define REFUSALS_SAID 3 /* nodes that one line names */
+
+/* One line for the nodes that refused for the same reason as row FIRST. */
+static void jobs_tell_refused(const json_t *missing, size_t first)
+{
+	const char *reason = listing_string(json_array_get(missing, first), "reason"), *gap = "";
+	char why[512];
+	size_t named = 0;
+
+	fprintf(stderr, "iocom jobs: ");
+	for (size_t i = first; i < json_array_size(missing); i++) {
+		const json_t *row = json_array_get(missing, i);
+
+		if (json_is_true(json_object_get(row, "silent")) ||
+		    strcmp(listing_string(row, "reason"), reason) != 0 || named++ >= REFUSALS_SAID)
+			continue;
+		fprintf(stderr, "%s%s", gap, listing_string(row, "node"));
+		gap = ", ";
+	}
+	if (named > REFUSALS_SAID)
+		fprintf(stderr, " and %zu more", named - REFUSALS_SAID);
+	snprintf(why, sizeof(why), "%s", reason);
+	utf8_plain(why);
+	fprintf(stderr, ": %s\n", why);
+}
+
+/* Returns true if an earlier row than AT has its reason. */
+static bool jobs_told_before(const json_t *missing, size_t at)
+{
+	const char *reason = listing_string(json_array_get(missing, at), "reason");
+
+	for (size_t i = 0; i < at; i++) {
+		const json_t *row = json_array_get(missing, i);
+
+		if (!json_is_true(json_object_get(row, "silent")) &&
+		    !strcmp(listing_string(row, "reason"), reason))
+			return true;
+	}
+	return false;
+}
 
 /* Says on standard error whose jobs are missing, and why. */
 static void jobs_tell_missing(const json_t *answer)
 {
-	size_t i, refused = 0;
-	json_t *row;
+	const json_t *missing = json_object_get(answer, "missing");
 
-	json_array_foreach (json_object_get(answer, "missing"), i, row) {
-		bool silent = json_is_true(json_object_get(row, "silent"));
+	for (size_t i = 0; i < json_array_size(missing); i++) {
+		const json_t *row = json_array_get(missing, i);
 		char why[512];
 
-		if (!silent && ++refused > REFUSALS_SAID)
+		if (!json_is_true(json_object_get(row, "silent"))) {
+			if (!jobs_told_before(missing, i))
+				jobs_tell_refused(missing, i);
 			continue;
+		}
 		snprintf(why, sizeof(why), "%s", listing_string(row, "reason"));
 		utf8_plain(why);
-		fprintf(stderr, "iocom jobs: %s%s %s%s\n", listing_string(row, "node"),
-			silent ? "" : ":", why, silent ? "; its jobs are missing" : "");
+		fprintf(stderr, "iocom jobs: %s %s; its jobs are missing\n",
+			listing_string(row, "node"), why);
 	}
-	if (refused > REFUSALS_SAID)
-		fprintf(stderr, "iocom jobs: and %zu more nodes refused\n",
-			refused - REFUSALS_SAID);
 }
 
 static double cmd_jobs_elapsed_ms(const json_t *job)

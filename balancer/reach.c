@@ -209,6 +209,7 @@ const char *reach_where(const struct reach *reach, const char *job, char home[64
 /* The jobs that a short name may mean. */
 struct reach_named {
 	const struct job_name *name;
+	const char *self;
 	char job[SPEC_JOB_MAX]; /* the first of those that have not ended, else of all */
 	char list[400];		/* all */
 	size_t all, live, listed;
@@ -235,14 +236,21 @@ static void named_add(struct reach_named *named, const char *job, bool ended)
 
 static void named_each(void *arg, const char *node, json_t *answer, const char *why, bool silent)
 {
+	struct reach_named *named = arg;
 	json_t *job;
 	size_t i;
 
-	(void)node;
 	(void)why;
 	(void)silent; /* its jobs cannot be meant: nobody could do anything with them */
-	json_array_foreach (json_object_get(answer, "jobs"), i, job)
-		named_add(arg, listing_string(job, "job"), listing_number(job, "end_ns") > 0);
+	json_array_foreach (json_object_get(answer, "jobs"), i, job) {
+		const char *text = listing_string(job, "job");
+		struct job_name whole;
+
+		/* Another node's word counts for the jobs of which it is the home. */
+		job_name_parse(text, &whole);
+		if (!strcmp(node, named->self) || !strcmp(node, whole.home))
+			named_add(named, text, listing_number(job, "end_ns") > 0);
+	}
 }
 
 /* Finds what the short NAME means. */
@@ -281,7 +289,7 @@ static int reach_short(struct reach *reach, const struct job_name *name, struct 
 int reach_job(struct reach *reach, const char *text, char job[SPEC_JOB_MAX], struct iocom_err *err)
 {
 	struct job_name name;
-	struct reach_named named = {.name = &name};
+	struct reach_named named = {.name = &name, .self = reach->self};
 	int rc;
 
 	job_name_parse(text, &name);

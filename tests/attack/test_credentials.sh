@@ -126,6 +126,11 @@ foreign() {
 	tell done >"$DIR/foreign"
 	! at beta "$iocom" jobs --all --json | jq -e --arg j "$FORGE_JOB" '.jobs[] | select(.job == $j and .state == "running")' >/dev/null
 }
+claims() { # it is answered with a refusal
+	tell claim >"$DIR/claims"
+	! at beta "$iocom" jobs --all --json | jq -e --arg j "$FORGE_JOB" '.jobs[] | select(.job == $j and .state == "running")' >/dev/null
+}
+attack "message: a kill in a user's name, without the user's credential" beta "refused a request of a user at node mallory: " claims
 attack "message: ends that came together, one of another node's job" beta "mallory reports an end of job $FORGE_JOB" foreign
 at beta "$iocom" kill "$FORGE_JOB"
 agent_down beta
