@@ -108,14 +108,17 @@ static const char *explain_took(char *out, size_t size, const json_t *record)
 {
 	double took_ms = listing_number(record, "took_ms");
 	bool ended = listing_number(record, "end_ns") > 0;
-	char span[32], failure[64];
+	double slowdown = listing_number(record, "slowdown");
+	char span[32], failure[64], slow[48] = "";
 
 	if ((ended && took_ms <= 0) || job_state_lost(record))
 		return NULL;
 	listing_span(span, sizeof(span), ended ? took_ms : explain_elapsed_ms(record));
 	job_state_failure(failure, sizeof(failure), record);
+	if (ended && slowdown > 0)
+		snprintf(slow, sizeof(slow), ", %.3g times what it takes alone", slowdown);
 	if (ended)
-		snprintf(out, size, "it took %s%s", span, failure);
+		snprintf(out, size, "it took %s%s%s", span, slow, failure);
 	else
 		snprintf(out, size, "it has taken %s so far", span);
 	return out;
@@ -127,7 +130,7 @@ static int cmd_explain_print(const json_t *answer, struct iocom_err *err)
 	const json_t *record = json_object_get(answer, "record");
 	json_t *document = json_object_get(answer, "place");
 	struct placement place;
-	char buffer[160];
+	char buffer[224];
 	const char *took = explain_took(buffer, sizeof(buffer), record);
 
 	print_end(record);

@@ -274,6 +274,7 @@ void job_report_make(const struct job *job, double cpu_speed, struct job_report 
 {
 	const struct iocom_load *l = &job->load;
 	double cpu_ms = (double)l->cpu_ns / 1e6;
+	double total[BEHAVIOUR_RESOURCES];
 	double bytes = (double)(l->explicit_read_bytes + l->explicit_write_bytes);
 	double rss = fmax((double)job->rss_max_bytes, (double)job->end.max_rss_kb * 1024);
 
@@ -291,6 +292,8 @@ void job_report_make(const struct job *job, double cpu_speed, struct job_report 
 		.written_kb = fmax((double)l->explicit_write_bytes, jobs_dirty_bytes(l)) / 1e3,
 		.faults_per_ms = cpu_ms > 0 ? (double)l->implicit_ops / cpu_ms : 0,
 	};
+	behaviour_sum(&job->behaviour, total);
+	out->alone_ms = cpu_ms + total[BEHAVIOUR_DISK];
 	memcpy(out->job, job->order.job, sizeof(out->job));
 	strcpy(out->state, state_name(job));
 	out->behaviour = job->behaviour;

@@ -29,7 +29,6 @@
 #include "user/clock.h"
 
 #define NEVER_STARTED_S 120
-#define IDLE_SHARE	0.25 /* of its time: whoever waits so long has a time of its own */
 #define DAY_S		86400
 
 /* --- jobs submitted here ------------------------------------------------------ */
@@ -105,22 +104,13 @@ static bool is_again(struct home *home, const char *job)
 	return rc ? rc != -ENOENT : lease.attempt > 1;
 }
 
-/* Returns whether the job mostly waited for neither a processor nor the disk. */
-static bool is_idle(const struct job_report *r)
-{
-	struct profile run;
-
-	job_report_profile(r, &run);
-	return run.rest_ms > IDLE_SHARE * run.wall_ms;
-}
-
 /* Holds what was expected of a job that exited with 0 against what it took. */
 static void home_compare(struct home *home, const struct job_report *r, struct outcome *job)
 {
 	struct iocom_err err = {0};
 
 	job->teaches = job->expected->basis == JOURNAL_BASIS_LEARNED && !is_again(home, r->job);
-	job->idle = is_idle(r);
+	job->idle = job_report_rests(r);
 	if (outcomes_take(home->outcomes, job, &err))
 		base_journal_failed(home->base, &err);
 }
@@ -160,6 +150,7 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		rc = journal_home_expected(home->journal, r->job, &expected, &err);
 	if (!rc) {
 		row.wall_ms = home_response_ms(home, expected.submit_ns, r);
+		row.slowdown = job_report_slowdown(r, row.wall_ms);
 		rc = journal_home_end(home->journal, &row, &err);
 	}
 	if (rc) {

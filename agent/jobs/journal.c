@@ -99,9 +99,9 @@ int journal_home_end(struct journal *j, const struct journal_job *job, struct io
 	return journal_change(
 		j, err,
 		"UPDATE home SET state=?2, start_ns=?3, end_ns=?4, kind=?5, value=?6, text=?7,"
-		" wall_ms=?8 WHERE job=?1",
-		"ssiiiisr", job->job, job->state, I(job->start_ns), I(job->end_ns),
-		I(job->exit_kind), I(job->exit_value), job->text, job->wall_ms);
+		" wall_ms=?8, slowdown=?9 WHERE job=?1",
+		"ssiiiisrr", job->job, job->state, I(job->start_ns), I(job->end_ns),
+		I(job->exit_kind), I(job->exit_value), job->text, job->wall_ms, job->slowdown);
 }
 
 /* Copies a text column, cut to SIZE. */
@@ -281,10 +281,10 @@ int journal_unfinished(struct journal *j,
 /* The columns that `listed` takes. */
 #define JOURNAL_AT_HOME                                                                            \
 	"job,uid,class,command,policy,'',node,state,submit_ns,start_ns,end_ns,kind,value,pid,1,"   \
-	"text,wall_ms," JOURNAL_EXPECTATION
+	"text,wall_ms," JOURNAL_EXPECTATION ",slowdown"
 #define JOURNAL_AT_TARGET                                                                          \
 	"job,uid,class,command,policy,home,node,state,submit_ns,start_ns,end_ns,kind,value,pid,0," \
-	"text,0,0,0,0,0,0,0"
+	"text,0,0,0,0,0,0,0,0"
 
 static void listed(sqlite3_stmt *st, struct journal_job *job)
 {
@@ -308,6 +308,7 @@ static void listed(sqlite3_stmt *st, struct journal_job *job)
 		.wall_ms = sqlite3_column_double(st, 16),
 	};
 	journal_take_expectation(st, 17, &job->expectation);
+	job->slowdown = sqlite3_column_double(st, 23);
 }
 
 /* Calls EACH for all rows of ST, a list of jobs. */

@@ -66,6 +66,8 @@ struct journal_job {
 	 * cannot be known.
 	 */
 	double wall_ms;
+	double slowdown; /* wall_ms over the time alone (job_report.h), of the home table; 0:
+			    unknown */
 };
 
 /*
@@ -162,7 +164,7 @@ int journal_home_stale(struct journal *j, uint64_t before_ns);
  */
 int journal_home_lost(struct journal *j, uint64_t before_ns,
 		      bool (*gone)(void *arg, const char *node), void *arg);
-/* JOB's `wall_ms` is kept with its end. */
+/* JOB's `wall_ms` and `slowdown` are kept with its end. */
 int journal_home_end(struct journal *j, const struct journal_job *job, struct iocom_err *err);
 /* What home wants to know of a job when it has ended, to compare it with what was expected. */
 struct journal_expected {
@@ -181,7 +183,7 @@ struct journal_outcome {
 	const char *job, *class_name, *policy, *node, *home;
 	uid_t uid;
 	uint64_t submit_ns, end_ns;
-	double wall_ms;			      /* journal_job */
+	double wall_ms, slowdown;	      /* journal_job */
 	double expected_ms, expected_home_ms; /* journal_expectation; 0: not known */
 	double there_factor, home_factor;
 	int basis;

@@ -85,6 +85,7 @@ static void journal_take_outcome(sqlite3_stmt *st, char home[SPEC_JOB_MAX],
 		.submit_ns = (uint64_t)sqlite3_column_int64(st, 5),
 		.end_ns = (uint64_t)sqlite3_column_int64(st, 6),
 		.wall_ms = sqlite3_column_double(st, 7),
+		.slowdown = sqlite3_column_double(st, 16),
 		.exit_kind = sqlite3_column_int(st, 8),
 		.exit_value = sqlite3_column_int(st, 9),
 		.expected_ms = e.there_ms,
@@ -104,7 +105,7 @@ int journal_outcomes_from(struct journal *j, uint64_t since_ns, uid_t uid,
 {
 	static const char sql[] =
 		"SELECT job, coalesce(class,''), coalesce(policy,''), coalesce(node,''), uid,"
-		" submit_ns, end_ns, wall_ms, kind, value, " JOURNAL_EXPECTATION
+		" submit_ns, end_ns, wall_ms, kind, value, " JOURNAL_EXPECTATION ", slowdown"
 		" FROM home WHERE submit_ns>=?1 AND submit_ns<=?4 AND (submit_ns,job)<(?4,?5)"
 		" AND (?2<0 OR uid=?2) AND end_ns>0 AND wall_ms>0"
 		" ORDER BY submit_ns DESC, job DESC LIMIT ?3";

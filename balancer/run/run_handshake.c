@@ -71,7 +71,7 @@ static int handshake_hear(int fd, uint64_t until_ms, struct answer *a)
 /* Copies a sentence from anybody: it must do nothing to our user's terminal. */
 static void handshake_sentence(const struct answer *a, char *out, size_t size)
 {
-	utf8_copy(out, size, (const char *)a->payload, a->length);
+	snprintf(out, size, "%.*s", (int)a->length, (const char *)a->payload);
 	utf8_plain(out);
 }
 

@@ -26,6 +26,8 @@ static const struct live_row {
 	{"owners", LIVE(owners)},
 	{"administrators", LIVE(administrators)},
 	{"policy", LIVE(policy)},
+	{"light-ms", LIVE(light_ms)},
+	{"sensitivity", LIVE(sensitivity)},
 	{"pam", LIVE(pam)},
 	{"pam-dir", LIVE(pam_dir)},
 	{"begin-limit-s", LIVE(begin_limit_s)},

@@ -155,6 +155,24 @@ tap_is "place --save-view: a file that is there stays: 1" \
 	"1 mine iocom place: $dir/view is there already; --force replaces it"
 tap_is "--force replaces it" "$(status "$iocom" place --force --save-view "$dir/view" -- true) $(jq .version "$dir/view")" "0 1"
 tap_is "and goes with it only: 2" "$(status "$iocom" place --force -- true)" 2
+# --- slowdown: how many times longer than alone ---
+clients=()
+for _ in 1 2; do
+	"$iocom" run -- taskset -c 0 "$build/tests/tools/work" cpu 0.4 &
+	clients+=($!)
+done
+wait "${clients[@]}"
+slowdowns() { "$iocom" jobs --all --json | jq -c '[.jobs[] | select(.class == "work") | .slowdown]'; }
+tap_true "two jobs that share a processor took longer than alone ($(slowdowns))" \
+	jq -e 'length == 2 and (map(. != null and . > 1.2 and . < 20) | all)' <<<"$(slowdowns)"
+tap_like "explain says it" "$("$iocom" explain last)" 'it took [0-9.]+ m?s, [0-9.]+ times what it takes alone'
+tap_is "report --json has it" "$("$iocom" report --json | jq '.slowdown | .jobs >= 2 and .mean > 1 and .p95 >= .median')" true
+tap_like "report, too" "$("$iocom" report)" '^Slowdown: [0-9]+ jobs took [0-9.]+ times what they take alone'
+sleeper=$(detach sleep 0.3)
+"$iocom" wait "$sleeper"
+tap_is "one that waits for a timer has none" \
+	"$("$iocom" jobs --all --json | jq --arg j "$sleeper" '.jobs[] | select(.job == $j) | .slowdown')" null
+
 # --- a stated need that no node can meet ---
 tap_is "run --mem 50G: it runs" "$(status "$iocom" run --mem 50T -- sh -c 'exit 3')" 3
 tap_like "and standard error says which need, the largest that a node offers, and where it goes" "$(cat "$dir/err")" \
