@@ -12,6 +12,7 @@
 
 #define LIVE(member) true, offsetof(struct settings, member), sizeof(((struct settings *)0)->member)
 #define RESTART	     false, 0, 0
+#define RULE_ROW(kind, type, member, name, value, help, usual, least, most) {name, RESTART},
 
 static const struct live_row {
 	const char *key;
@@ -64,6 +65,7 @@ static const struct live_row {
 	{"metrics-listen", RESTART},
 	{"metrics-max-jobs", RESTART},
 	{"foreground", RESTART},
+	SETTINGS_RULES(RULE_ROW)
 };
 
 static const struct live_row *live_find(const char *key)
