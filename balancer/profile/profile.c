@@ -542,40 +542,43 @@ int profile_delete(struct profile_store *s, const char *sql, uid_t uid, const ch
 }
 
 /*
- * If a user has as many classes as are kept, a new one replaces those with the fewest runs, and
- * those with needs that the user set last of all.
+ * Finds the class that makes room for a new one of UID: one with the fewest runs, and one with
+ * needs that its user set only if all have such.  Returns 0; -ENOENT: there is room; -EIO.
  */
+static int profile_least(struct profile_store *s, uid_t uid, char class_name[PROFILE_CLASS_MAX],
+			 struct iocom_err *err)
+{
+	static const char sql[] =
+		"SELECT class FROM profile WHERE uid=?1"
+		" AND (SELECT count(*) FROM profile WHERE uid=?1) >= " TEXT(
+			PROFILE_CLASSES_MAX) " ORDER BY class IN (SELECT class FROM pin WHERE "
+					     "uid=?1), runs, class LIMIT 1";
+	sqlite3_stmt *st = profile_statement(s, sql);
+	const char *name;
+	int rc;
+
+	if (!st)
+		return profile_failed(s, "read", err);
+	sqlite3_bind_int64(st, 1, uid);
+	rc = sqlite3_step(st);
+	name = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(st, 0) : NULL;
+	snprintf(class_name, PROFILE_CLASS_MAX, "%s", name ? name : "");
+	rc = rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : profile_failed(s, "read", err);
+	profile_done(st);
+	return rc;
+}
+
 int profile_make_room(struct profile_store *s, uid_t uid, struct iocom_err *err)
 {
-	int rc = profile_delete(
-		s,
-		"DELETE FROM profile WHERE uid=?1 AND class IN (SELECT class FROM profile"
-		" WHERE uid=?1 ORDER BY class IN (SELECT class FROM pin WHERE uid=?1), runs, class"
-		" LIMIT max(0, (SELECT count(*) FROM profile"
-		" WHERE uid=?1) - " TEXT(PROFILE_CLASSES_MAX) " + 1))",
-		uid, "", err);
+	char class_name[PROFILE_CLASS_MAX];
+	int rc;
 
-	if (!rc)
-		rc = profile_delete(s,
-				    "DELETE FROM behaviour WHERE uid=?1 AND class NOT IN"
-				    " (SELECT class FROM profile WHERE uid=?1)",
-				    uid, "", err);
-	if (!rc)
-		rc = profile_delete(s,
-				    "DELETE FROM error WHERE uid=?1 AND class NOT IN"
-				    " (SELECT class FROM profile WHERE uid=?1)",
-				    uid, "", err);
-	if (!rc)
-		rc = profile_delete(s,
-				    "DELETE FROM run WHERE uid=?1 AND class NOT IN"
-				    " (SELECT class FROM profile WHERE uid=?1)",
-				    uid, "", err);
-	if (!rc)
-		rc = profile_delete(s,
-				    "DELETE FROM pin WHERE uid=?1 AND class NOT IN"
-				    " (SELECT class FROM profile WHERE uid=?1)",
-				    uid, "", err);
-	return rc;
+	while (!(rc = profile_least(s, uid, class_name, err))) {
+		rc = profile_erase(s, uid, class_name, err);
+		if (rc) /* -ENOENT: a name that is cut or no text, in a file that somebody edited */
+			break;
+	}
+	return rc == -ENOENT ? 0 : rc;
 }
 
 int profile_write(struct profile_store *s, uid_t uid, const char *class_name,
