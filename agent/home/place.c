@@ -169,6 +169,18 @@ void place_stop(struct home *home)
 
 /* --- the decision -------------------------------------------------------------- */
 
+static bool compares_io(enum rules_criterion c)
+{
+	return c == RULES_C_IO_DISCREPANCY || c == RULES_C_EXPLICIT_DISCREPANCY ||
+	       c == RULES_C_REMOTE_IO || c == RULES_C_DELTA_IO;
+}
+
+static bool compares_cpu(enum rules_criterion c)
+{
+	return c == RULES_C_CPU_DISCREPANCY || c == RULES_C_REMOTE_CPU || c == RULES_C_DELTA_CPU ||
+	       c == RULES_C_QUEUE_SHORTER || c == RULES_C_QUEUE_BELOW;
+}
+
 /* The load that the target compares with: home's own load with the job, if that load decided. */
 static void left_sides(struct place *p, const struct rules_plan *plan)
 {
@@ -179,10 +191,10 @@ static void left_sides(struct place *p, const struct rules_plan *plan)
 
 		if (r->node != plan->node || !r->holds)
 			continue;
-		if (r->criterion == RULES_C_IO_DISCREPANCY)
+		if (compares_io(r->criterion))
 			p->order.home_io =
 				own->explicit_per_ms + own->implicit_per_ms + p->request.io_per_ms;
-		if (r->criterion == RULES_C_CPU_DISCREPANCY)
+		if (compares_cpu(r->criterion))
 			p->order.home_cpu = own->run_queue + 1;
 	}
 }
