@@ -213,14 +213,14 @@ static int column_width(const struct listing *l, size_t column)
 }
 
 /* The terminal's columns left for the last column; INT_MAX: no terminal. */
-static int room_for_last(const struct listing *l)
+static int room_for_last(const struct listing *l, const int *widths)
 {
 	unsigned width = listing_width(), used = 0;
 
 	if (width == UINT_MAX)
 		return INT_MAX;
 	for (size_t c = 0; c + 1 < l->ncolumns; c++)
-		used += (unsigned)column_width(l, c) + 2;
+		used += (unsigned)widths[c] + 2;
 	/* A narrow terminal still gets a usable last column. */
 	return (int)(width > used + CUT_MIN ? width - used : CUT_MIN);
 }
@@ -247,7 +247,8 @@ static void print_cut(FILE *out, const char *text, int room)
 	fprintf(out, "%.*s...\n", (int)n, text);
 }
 
-static void print_cell(const struct listing *l, FILE *out, size_t column, const char *text)
+static void print_cell(const struct listing *l, const int *widths, FILE *out, size_t column,
+		       const char *text)
 {
 	const struct listing_column *c = &l->columns[column];
 	bool last = column + 1 == l->ncolumns;
@@ -255,17 +256,17 @@ static void print_cell(const struct listing *l, FILE *out, size_t column, const 
 	int blanks;
 
 	if (!column && l->limit) {
-		listing_name(name, sizeof(name), text, (unsigned)column_width(l, 0));
+		listing_name(name, sizeof(name), text, (unsigned)widths[0]);
 		text = name;
 	}
 	if (column)
 		fputs("  ", out);
 	if (last && l->cut) {
-		print_cut(out, text, room_for_last(l));
+		print_cut(out, text, room_for_last(l, widths));
 		return;
 	}
 	/* printf counts bytes, a terminal columns */
-	blanks = last && !c->right ? 0 : column_width(l, column) - (int)utf8_width(text);
+	blanks = last && !c->right ? 0 : widths[column] - (int)utf8_width(text);
 	fprintf(out, "%*s%s%*s%s", c->right ? blanks : 0, "", text, c->right ? 0 : blanks, "",
 		last ? "\n" : "");
 }
@@ -285,12 +286,17 @@ void listing_text(FILE *out, const char *text)
 
 int listing_print(const struct listing *l, FILE *out)
 {
-	if (!l || l->failed)
+	int *widths = l && !l->failed ? calloc(l->ncolumns, sizeof(*widths)) : NULL;
+
+	if (!widths)
 		return -ENOMEM;
 	for (size_t c = 0; c < l->ncolumns; c++)
-		print_cell(l, out, c, l->columns[c].title);
+		widths[c] = column_width(l, c);
+	for (size_t c = 0; c < l->ncolumns; c++)
+		print_cell(l, widths, out, c, l->columns[c].title);
 	for (size_t i = 0; i < l->ncells; i++)
-		print_cell(l, out, i % l->ncolumns, l->cells[i]);
+		print_cell(l, widths, out, i % l->ncolumns, l->cells[i]);
+	free(widths);
 	return 0;
 }
 

@@ -113,10 +113,19 @@ void utf8_line(char *const *words, char *out, size_t size)
 	out[at] = 0;
 }
 
+/* Most text is this, and a locale takes some time to make. */
+static bool utf8_is_ascii(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text >= 0x80)
+			return false;
+	return true;
+}
+
 unsigned utf8_width(const char *text)
 {
 	/* The programs' own locale may be C, in which nothing beyond ASCII has a width. */
-	locale_t wide = newlocale(LC_CTYPE_MASK, "C.UTF-8", 0);
+	locale_t wide = utf8_is_ascii(text) ? 0 : newlocale(LC_CTYPE_MASK, "C.UTF-8", 0);
 	locale_t before = wide ? uselocale(wide) : 0;
 	unsigned width = 0;
 	uint32_t c;
