@@ -240,8 +240,8 @@ static bool may_lack(const msgpack_object *key)
 {
 	return is_key(key, "lease_ms") || is_key(key, "renews") || is_key(key, "behaviour") ||
 	       is_key(key, "more") || is_key(key, "fault_requests") || is_key(key, "fault_kb") ||
-	       is_key(key, "read_kb") || is_key(key, "written_kb") ||
-	       is_key(key, "alone_ms") || is_key(key, "stopped");
+	       is_key(key, "read_kb") || is_key(key, "written_kb") || is_key(key, "alone_ms") ||
+	       is_key(key, "stopped");
 }
 
 /* A renewal has no fields to read, and lists may be empty. */

@@ -55,8 +55,8 @@ static void pack_body(int n, msgpack_sbuffer *body)
 
 bool sample(int n, FILE *out)
 {
-	static const char *const types[] = {"admit", "done", "started", "kill",	  "hello",
-					    "renew", "key",  "answer",	"attach", "owner",  "user"};
+	static const char *const types[] = {"admit", "done",   "started", "kill",  "hello", "renew",
+					    "key",   "answer", "attach",  "owner", "user"};
 	struct control_head head = {.from = "there", .to = "here", .id = 3};
 	msgpack_sbuffer body, buffer;
 
