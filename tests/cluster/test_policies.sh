@@ -26,6 +26,8 @@ decides() {
 	shift 4
 	until_true 15 still
 	ran=$(on n1 iocom run --policy "$policy" "$@" -- hostname)
+	# Who refused, if it is not where it should be.
+	[ "$where:$ran" != away:n1 ] || on n1 iocom explain last --json | jq -c '.place | .plan.node, .refused' | sed 's/^/# | /'
 	case $where in
 	home) tap_is "$what, $policy: it stays" "$ran" n1 ;;
 	*) tap_like "$what, $policy: it leaves" "$ran" '^n[23]$' ;;
