@@ -18,15 +18,21 @@ still() {
 }
 tap_true "n2 and n3 are idle" until_true 20 still
 
-IO_NEED=(--io-rate 250 --io-size 64Ki --requests 300 --cpu-time 0.1 --mem 20M)
-CPU_NEED=(--cpu-time 3 --mem 10M --io-rate 0 --requests 0)
+IO_NEED=(--io-rate 250 --io-size 64Ki --requests 100 --cpu-time 0.02 --mem 20M)
+CPU_NEED=(--cpu-time 0.3 --mem 10M --io-rate 0 --requests 0)
+does() {
+	case $1 in
+	disk) echo "$WORK io $DISK/data 100 64 7" ;;
+	*) echo "$WORK cpu 0.3" ;;
+	esac
+}
 # decides DESCRIPTION POLICY WHERE CRITERION NEED...: runs a job there, and the criterion at home decided.
 decides() {
 	local what=$1 policy=$2 where=$3 criterion=$4 ran
 	shift 4
 	until_true 15 still
-	# A class of its own: what the needs of others, which they do not use, were wrong by is none of its.
-	ran=$(on n1 iocom run --policy "$policy" --class "$what-$policy" "$@" -- hostname)
+	# It does what it says that it needs: otherwise what its node expects would be corrected by that.
+	ran=$(on n1 iocom run --policy "$policy" "$@" -- sh -c "hostname; $(does "$what")")
 	# Who refused, if it is not where it should be.
 	[ "$where:$ran" != away:n1 ] || on n1 iocom explain last --json | jq -c '.place | .plan.node, .refused, [.nodes[] | [.name, (.age_ms | floor), .disk_utilisation, .run_queue]], [.plan.reasons[] | [.criterion, .node, .left, .right, .holds]]' | sed 's/^/# | /'
 	case $where in
