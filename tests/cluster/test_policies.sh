@@ -20,28 +20,32 @@ tap_true "n2 and n3 are idle" until_true 20 still
 
 IO_NEED=(--io-rate 250 --io-size 64Ki --requests 100 --cpu-time 0.02 --mem 20M)
 CPU_NEED=(--cpu-time 0.3 --mem 10M --io-rate 0 --requests 0)
-does() {
-	case $1 in
-	disk) echo "$WORK io $DISK/data 100 64 7" ;;
-	*) echo "$WORK cpu 0.3" ;;
-	esac
-}
-# decides DESCRIPTION POLICY WHERE CRITERION NEED...: runs a job there, and the criterion at home decided.
+# The criterion of home, or one that compares all, decided under this policy.
+by_criterion='[.policy == $p, ([.plan.reasons[] | select(.node == "n1" or $c == "io" or $c == "explicit-discrepancy") | .criterion] | index($c) != null)] | all'
+# decides DESCRIPTION POLICY WHERE CRITERION NEED...: where a job would go, and by what.
 decides() {
-	local what=$1 policy=$2 where=$3 criterion=$4 ran
+	local what=$1 policy=$2 where=$3 criterion=$4 plan node
 	shift 4
-	until_true 15 still
-	# It does what it says that it needs: otherwise what its node expects would be corrected by that.
-	ran=$(on n1 iocom run --policy "$policy" "$@" -- sh -c "hostname; $(does "$what")")
-	# Who refused, if it is not where it should be.
-	[ "$where:$ran" != away:n1 ] || on n1 iocom explain last --json | jq -c '.place | .plan.node, .refused, [.nodes[] | [.name, (.age_ms | floor), .disk_utilisation, .run_queue]], [.plan.reasons[] | [.criterion, .node, .left, .right, .holds]]' | sed 's/^/# | /'
+	plan=$(on n1 iocom place --policy "$policy" --json "$@" -- sh)
+	node=$(jq -r .plan.node <<<"$plan")
+	# Why, if it is not where it should be.
+	[ "$where:$node" != away:n1 ] || jq -c '[.nodes[] | [.name, (.age_ms | floor), .disk_utilisation, .run_queue]], [.plan.reasons[] | [.criterion, .node, .left, .right, .holds]]' <<<"$plan" | sed 's/^/# | /'
 	case $where in
-	home) tap_is "$what, $policy: it stays" "$ran" n1 ;;
-	*) tap_like "$what, $policy: it leaves" "$ran" '^n[23]$' ;;
+	home) tap_is "$what, $policy: it stays" "$node" n1 ;;
+	*) tap_like "$what, $policy: it leaves" "$node" '^n[23]$' ;;
 	esac
 	tap_is "$what, $policy: by $criterion at home" \
-		"$(on n1 iocom explain last --json | jq -r --arg c "$criterion" --arg p "$policy" \
-			'.place | [.policy == $p, ([.plan.reasons[] | select(.node == "n1" or $c == "io" or $c == "explicit-discrepancy") | .criterion] | index($c) != null)] | all')" true
+		"$(jq -r --arg c "$criterion" --arg p "$policy" "$by_criterion" <<<"$plan")" true
+}
+# runs DESCRIPTION POLICY NEED...: a job really leaves, and its target takes it.
+runs() {
+	local what=$1 policy=$2 work
+	shift 2
+	work="$WORK cpu 0.3"
+	[ "$what" != disk ] || work="$WORK io $DISK/data 100 64 7"
+	until_true 15 still
+	tap_like "$what, $policy: a job runs elsewhere" \
+		"$(on n1 iocom run --policy "$policy" "$@" -- sh -c "hostname; $work")" '^n[23]$'
 }
 
 load n1 iocom run --policy nlb "${IO_NEED[@]}" -- "$WORK" io $DISK/data 100 64 1
@@ -56,6 +60,7 @@ for p in nlb:home cpu-re:cpu-overloaded mem-re:mem-overloaded cpu-pm:cpu-overloa
 	random:cpu-overloaded threshold:cpu-overloaded shortest:cpu-overloaded; do
 	decides "disk" "${p%:*}" home "${p#*:}" "${IO_NEED[@]}"
 done
+for p in zatti-binary zatti-real iocm-re; do runs disk $p "${IO_NEED[@]}"; done
 right() { # POLICY CRITERION: the right side of the criterion at home
 	on n1 iocom place --policy "$1" --json "${@:3}" -- sh |
 		jq --arg c "$2" '[.plan.reasons[] | select(.node == "n1" and .criterion == $c)][0].right'
@@ -73,6 +78,7 @@ for p in cpu-re:cpu-overloaded mem-re:cpu-overloaded cm:cpu-imbalanced iocm-re:c
 	wal-pm:load-highest zatti-binary:local-cpu zatti-real:local-cpu least-delay:delay-home bs:free-nodes; do
 	decides "processor" "${p%:*}" away "${p#*:}" "${CPU_NEED[@]}"
 done
+for p in zatti-binary zatti-real cpu-re; do runs processor $p "${CPU_NEED[@]}"; done
 decides "processor" nlb home home "${CPU_NEED[@]}"
 tap_is "zatti: the threshold of the run queue is the setting's" "$(right zatti-real local-cpu "${CPU_NEED[@]}")" "2"
 tap_like "a feedback controller is refused, with a sentence" \
