@@ -268,7 +268,7 @@ class Bed:
             self.facts.name(node, found[1], "run --verbose")
 
     def listing(self, node, _):
-        out, _ = self.client(node, "jobs", "--all", "--json")
+        out, _ = self.client(node, "jobs", "--here", "--all", "--json")
         if out.endswith("\n"):
             self.facts.rows(node, json.loads(out)["jobs"], "jobs")
         time.sleep(0.05)
