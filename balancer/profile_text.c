@@ -2,6 +2,7 @@
 /* See profile_text.h. */
 #include "balancer/profile_text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -163,10 +164,16 @@ static void profile_text_value(char out[48], enum profile_unit unit, double valu
 		strcat(out, " MB");
 }
 
+/* Two digits that count, for there is little room. */
+static void profile_text_short(char out[48], double value)
+{
+	snprintf(out, 48, fabs(value) < 10 ? "%.2g" : "%.0f", value);
+}
+
 static void profile_text_from(struct listing *l, const json_t *profile, const json_t *need,
 			      enum profile_unit unit)
 {
-	char base[48], per[32];
+	char base[48], per[48];
 
 	if (!listing_number(profile, "runs_used")) {
 		listing_cell(l, "average of all runs");
@@ -178,9 +185,12 @@ static void profile_text_from(struct listing *l, const json_t *profile, const js
 			     listing_number(need, "runs") == 1 ? "" : "s");
 		return;
 	}
-	profile_text_value(base, unit, listing_number(need, "base"));
-	listing_quantity(per, sizeof(per), listing_number(need, "per_mb"));
-	listing_cell(l, "input: %s + %s/MB", base, per);
+	if (unit == UNIT_MS)
+		listing_span(base, sizeof(base), listing_number(need, "base"));
+	else
+		profile_text_short(base, listing_number(need, "base"));
+	profile_text_short(per, listing_number(need, "per_mb"));
+	listing_cell(l, "input: %s%s + %s/MB", base, unit == UNIT_MB ? " MB" : "", per);
 }
 
 static void profile_text_line(struct listing *l, const json_t *profile,

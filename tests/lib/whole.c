@@ -157,7 +157,7 @@ static int make_guest(struct whole *w, struct iocom_err *err)
 		.cpu_speed = 1,
 		.launcher = &no_launcher,
 		.ports = {w, own_vector, own_sequence, sample_now, something_changed, peers_ask,
-			  &w->peers, peers_answer},
+			  &w->peers, peers_answer, .owner = NULL},
 	};
 	struct pulse_jobs jobs;
 	int rc = guest_new(&w->guest, &config, err);
