@@ -313,7 +313,7 @@ static int profile_go(struct profile_ask *ask, const struct profile_word *word, 
 	int most = strcmp(word->name, "list") != 0;
 
 	for (const struct option *o = own_options; o->name && !wrong; o++) {
-		if (!(ask->given & ~word->allowed & BIT(o->val)) || o->val == 'h')
+		if (o->val == 'h' || !(ask->given & ~word->allowed & BIT(o->val)))
 			continue;
 		fprintf(stderr, "iocom profile: --%s is no option of %s\n", o->name, word->name);
 		return 2;
