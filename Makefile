@@ -42,7 +42,7 @@ endif
 
 # A room is a folder with all below it; one that is named here is an archive of its own and
 # no part of the room around it.  check-layers proves what each may include.
-ROOMS        := balancer/rules balancer/view balancer/settings balancer user \
+ROOMS        := balancer/rules balancer/view balancer/profile balancer/settings balancer user \
                 agent/shim agent/net agent sim
 sources       = $(sort $(shell find $(1) -name '*.c' ! -path $(1)/main.c))
 room          = $(filter-out $(foreach r,$(filter $(1)/%,$(ROOMS)),$(r)/%),$(call sources,$(1)))
@@ -50,6 +50,7 @@ objects       = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # archive -> room
 ROOM_librules    := balancer/rules
 ROOM_libview     := balancer/view
+ROOM_libprofile  := balancer/profile
 ROOM_libsettings := balancer/settings
 ROOM_libuser     := user
 ROOM_libcli      := balancer
@@ -59,7 +60,7 @@ ROOM_libnet      := agent/net
 ROOM_libsim      := sim
 ROOM_libtest     := tests/lib
 archives = $(patsubst %,$(BUILD)/lib%.a,$(1))
-ARCHIVES := $(call archives,net agent shim cli settings view rules user)
+ARCHIVES := $(call archives,net agent shim cli profile settings view rules user)
 
 # What starts for each job links its libraries into itself where their archives are there:
 # a shared one costs 60 us at every start.  STATIC= (empty): shared ones only.
@@ -122,13 +123,13 @@ comma := ,
 link = @echo "  LINK    $@"; mkdir -p $(@D); \
 	$(if $(filter 1,$(V)),set -x;) $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(1)
 
-$(BUILD)/iocom: $(BUILD)/obj/balancer/main.o $(call archives,cli settings view rules user)
+$(BUILD)/iocom: $(BUILD)/obj/balancer/main.o $(call archives,cli profile settings view rules user)
 	$(call link,$^ $(LIBS_cli))
 
-$(BUILD)/iocomd: $(BUILD)/obj/agent/main.o $(call archives,agent settings view rules user)
+$(BUILD)/iocomd: $(BUILD)/obj/agent/main.o $(call archives,agent profile settings view rules user)
 	$(call link,$^ $(LIBS_agent))
 
-$(BUILD)/iocom-net: $(BUILD)/obj/agent/net/main.o $(call archives,net agent settings view rules user)
+$(BUILD)/iocom-net: $(BUILD)/obj/agent/net/main.o $(call archives,net agent profile settings view rules user)
 	$(call link,$^ $(LIBS_net))
 
 $(BUILD)/iocom-shim: $(BUILD)/obj/agent/shim/main.o $(call archives,shim user)
@@ -166,6 +167,9 @@ install: all ## install programs, man pages, systemd unit, PAM service, user and
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/share/iocom
 	install -m 644 agent/metrics/grafana-dashboard.json $(DESTDIR)$(PREFIX)/share/iocom/
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 644 balancer/iocom.bash-completion \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/iocom
 	sh agent/install-pam.sh install agent/iocom.pam $(DESTDIR)/etc/pam.d/iocom \
 		$(DESTDIR)$(PREFIX)/share/iocom/iocom.pam
 	sh agent/install-net.sh install "$(DESTDIR)" $(PREFIX) $(SYSUSERSDIR) $(APPARMORDIR)
@@ -186,7 +190,8 @@ uninstall: ## remove what install put there; configuration and state stay
 		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-net \
 		$(DESTDIR)/etc/systemd/system/iocomd.service \
 		$(DESTDIR)$(PREFIX)/share/iocom/grafana-dashboard.json \
-		$(DESTDIR)$(PREFIX)/share/doc/iocom/model.md
+		$(DESTDIR)$(PREFIX)/share/doc/iocom/model.md \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/iocom
 	for m in $(MANPAGES); do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
 
 ##@ Try it

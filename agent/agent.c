@@ -23,7 +23,7 @@
 #include "agent/jobs/journal.h"
 #include "agent/jobs/journal_thread.h"
 #include "agent/metrics/metrics.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 #include "user/cgroup.h"
 #include "user/clock.h"
 #include "user/keyring.h"
@@ -33,6 +33,7 @@
 #define CHORES_NS      CLOCK_NS_PER_S
 #define PRUNE_FIRST_NS (5 * CLOCK_NS_PER_S) /* soon, so that short-lived agents prune, too */
 #define PRUNE_NS       (60 * CLOCK_NS_PER_S)
+#define FAREWELL_MS    200  /* how long a stopping agent waits for its last bulletin to leave */
 #define SHIMS_LEAVE_MS 1000 /* how long a stopping agent waits for shims that are about to end */
 
 static void agent_chores(void *arg)
@@ -40,6 +41,7 @@ static void agent_chores(void *arg)
 	struct agent *a = arg;
 
 	guest_chores(a->guest);
+	owner_part_chores(a->owner);
 	home_chores(a->home);
 	peers_chores(&a->peers);
 	front_chores(&a->front);
@@ -53,8 +55,10 @@ static void agent_chores(void *arg)
 
 static int begin(struct agent *a, struct iocom_err *err)
 {
-	int rc = pulse_start(&a->pulse, err);
+	int rc;
 
+	owner_part_begin(a->owner, a->guest);
+	rc = pulse_start(&a->pulse, err);
 	if (!rc)
 		rc = home_load(a->home, err);
 	if (!rc)
@@ -154,9 +158,15 @@ void agent_stop(struct agent *a)
 {
 	int saved = errno;
 
+	if (a->peers.bulletin &&
+	    a->pulse.started_ns) { /* the others need not wait until they find this node silent */
+		pulse_leave(&a->pulse);
+		net_part_drain(a->net, FAREWELL_MS);
+	}
 	journal_thread_free(a->journal_thread); /* answers that wait for the disk still leave */
 	streams_free(a->streams);
 	guest_stop(a->guest);
+	owner_part_free(a->owner);
 	peers_stop(&a->peers); /* this ends decisions under way */
 	front_stop(&a->front);
 	metrics_free(a->metrics);

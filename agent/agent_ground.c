@@ -22,7 +22,7 @@
 #include "agent/base/accounts.h"
 #include "agent/jobs/journal.h"
 #include "agent/jobs/journal_thread.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 #include "user/trust.h"
 
 /* Makes the name of the new directory PATH durable.  Returns 0 or negative errno. */
@@ -145,6 +145,7 @@ static void agent_tell_migrated(struct agent *a, const char *file, const char *b
 static int agent_databases(struct agent *a, struct iocom_err *err)
 {
 	char path[SETTINGS_PATH_MAX + 16];
+	const char *aside, *why;
 	int rc;
 
 	/*
@@ -164,10 +165,23 @@ static int agent_databases(struct agent *a, struct iocom_err *err)
 	snprintf(path, sizeof(path), "%s/profile.db", a->set->state_dir);
 	rc = agent_trust_database(path, err);
 	if (!rc)
-		rc = profile_open(&a->profiles, path, err);
-	if (!rc)
-		agent_tell_migrated(a, path, profile_backup(a->profiles));
-	return rc;
+		rc = profile_renew(&a->profiles, path, err);
+	if (rc)
+		return rc;
+	agent_tell_migrated(a, path, profile_backup(a->profiles));
+	aside = profile_aside(a->profiles, &why);
+	if (*aside) {
+		a->counters.profiles_renewed++;
+		log_write(&a->log, LOG_L_WARNING,
+			  "%s; they are kept as %s, and learning begins anew", why, aside);
+	}
+	if (profile_swept(a->profiles))
+		log_write(
+			&a->log, LOG_L_WARNING,
+			"%u entries of the class profiles %s had numbers that no run can have and "
+			"were removed",
+			profile_swept(a->profiles), path);
+	return 0;
 }
 
 static void agent_signalled(void *arg, uint32_t events)
@@ -180,6 +194,10 @@ static void agent_signalled(void *arg, uint32_t events)
 		if (info.ssi_signo == SIGCHLD) {
 			while (waitpid(-1, NULL, WNOHANG) > 0)
 				;
+			continue;
+		}
+		if (info.ssi_signo == SIGHUP) {
+			agent_reload(a);
 			continue;
 		}
 		log_write(&a->log, LOG_L_INFO, "stopping (signal %u); running jobs go on",
@@ -197,6 +215,7 @@ static int agent_catch_signals(struct agent *a, struct iocom_err *err)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -214,6 +233,7 @@ static int agent_make_base(struct agent *a, struct iocom_err *err)
 	a->base.log = &a->log;
 	a->base.counters = &a->counters;
 	a->base.set = a->set;
+	a->base.complaints = &a->complaints;
 	while (!a->base.boot_id)
 		if (getrandom(&a->base.boot_id, sizeof(a->base.boot_id), 0) < 0)
 			return iocom_err_set(err, -errno, "no random bytes: %s", strerror(errno));

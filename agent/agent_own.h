@@ -4,6 +4,7 @@
 #define IOCOM_AGENT_OWN_H
 
 #include "agent/agent.h"
+#include "agent/base/complaints.h"
 #include "agent/base/loop_share.h"
 #include "agent/base/tick.h"
 #include "agent/base/watchdog.h"
@@ -13,11 +14,14 @@
 #include "agent/guest/user_limits.h"
 #include "agent/measure/host.h"
 #include "agent/measure/pulse.h"
+#include "agent/owner/owner_part.h"
 
 struct agent {
-	struct settings *set; /* the caller owns it; changed only while the agent is set up */
+	struct settings
+		*set; /* the caller owns it; changed while the agent is set up, and by a reload */
 	struct logger log;
 	struct counters counters;
+	struct complaints complaints;
 	struct base base;
 	struct loop_share shares;
 	int lock_fd;	   /* RUN_DIR/run.lock: one agent per run directory */
@@ -40,6 +44,7 @@ struct agent {
 	struct pulse pulse;
 	struct peers peers;
 	struct user_limits user_limits;
+	struct owner_part *owner;
 	struct guest *guest;
 	struct home *home;
 	struct front front;
@@ -48,6 +53,9 @@ struct agent {
 	struct pulse_watch peers_watch;
 
 	struct loop_fd signals;
+	/* Reads the settings again; NULL: nobody can. */
+	int (*read_settings)(void *arg, struct settings *next, struct iocom_err *err);
+	void *read_arg;
 	struct loop_timer chores;
 	struct tick tick;
 	struct watchdog watchdog;
@@ -64,6 +72,8 @@ int agent_make_ground(struct agent *a, struct iocom_err *err);
  * /metrics if the settings say so; else a->net stays NULL.  Returns the same.
  */
 int agent_make_net(struct agent *a, bool networked, struct iocom_err *err);
+/* agent_reload.c: reads the settings again, on SIGHUP. */
+void agent_reload(struct agent *a);
 /* agent_parts.c: makes the parts and wires them to each other.  Returns the same. */
 int agent_make_parts(struct agent *a, struct iocom_err *err);
 

@@ -153,6 +153,36 @@ static bool is_mute(void *arg)
 	return peers_mute(&a->peers);
 }
 
+static void owner_says_now(void *arg, bool accepts, const char *says)
+{
+	struct agent *a = arg;
+
+	pulse_set_owner(&a->pulse, accepts, says);
+}
+
+static int agent_make_owner(struct agent *a, struct iocom_err *err)
+{
+	const struct owner_config config = {
+		.base = &a->base,
+		.accounts = a->accounts,
+		.peers = &a->peers,
+		.devices = "/dev",
+		.ports = {.arg = a, .own_vector = own_vector, .says = owner_says_now},
+	};
+	int rc = owner_part_new(&a->owner, &config, err);
+
+	if (!rc)
+		peers_serve(&a->peers, PEER_OWNER, owner_part_asked, a->owner);
+	return rc;
+}
+
+static bool owner_admits(void *arg, const struct guest_asking *asking, char *why, size_t size)
+{
+	const struct agent *a = arg;
+
+	return owner_part_admit(a->owner, asking, why, size);
+}
+
 static int agent_make_guest(struct agent *a, struct iocom_err *err)
 {
 	const struct guest_config config = {
@@ -166,6 +196,7 @@ static int agent_make_guest(struct agent *a, struct iocom_err *err)
 		.cpu_speed = a->set->cpu_speed,
 		.launcher = &launcher_shims,
 		.ports = {.arg = a,
+			  .owner = owner_admits,
 			  .own_vector = own_vector,
 			  .sequence = own_sequence,
 			  .sample = sample_now,
@@ -338,6 +369,7 @@ static void agent_wire_front(struct agent *a)
 	a->front.pulse = &a->pulse;
 	a->front.peers = &a->peers;
 	a->front.guest = a->guest;
+	a->front.owner = a->owner;
 	a->front.home = a->home;
 	a->front.journal = a->journal;
 	a->front.profiles = a->profiles;
@@ -368,7 +400,9 @@ int agent_make_parts(struct agent *a, struct iocom_err *err)
 	if (rc)
 		return rc;
 	agent_make_pulse(a);
-	rc = agent_make_guest(a, err);
+	rc = agent_make_owner(a, err);
+	if (!rc)
+		rc = agent_make_guest(a, err);
 	if (!rc)
 		rc = agent_make_home(a, err);
 	if (rc)

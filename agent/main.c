@@ -10,17 +10,40 @@
 #include "agent/base/notify.h"
 #include "balancer/settings/settings_trust.h"
 
-static int settings(int argc, char **argv, struct settings *set)
+/* Returns 0, CONFIG_E_* or negative errno. */
+static int settings_load(int argc, char **argv, struct settings *set, struct iocom_err *err)
 {
 	struct config_program program = settings_program;
-	struct iocom_err err = {0};
-	char *help;
 	int rc;
 
 	/* Another user's agent could not begin: nothing is gained by checking. */
 	if (!geteuid())
 		program.check = settings_trust_file;
-	rc = config_load(&program, argc, argv, set, &err);
+	rc = config_load(&program, argc, argv, set, err);
+	if (!rc)
+		rc = settings_complete(set, err);
+	if (!rc && !geteuid())
+		rc = settings_trust(set, err);
+	return rc;
+}
+
+struct command_line {
+	int argc;
+	char **argv;
+};
+
+static int settings_again(void *arg, struct settings *next, struct iocom_err *err)
+{
+	const struct command_line *line = arg;
+
+	return settings_load(line->argc, line->argv, next, err);
+}
+
+static int settings(int argc, char **argv, struct settings *set)
+{
+	struct iocom_err err = {0};
+	char *help;
+	int rc = settings_load(argc, argv, set, &err);
 
 	if (rc == CONFIG_E_HELP) {
 		help = config_help(&settings_program);
@@ -32,10 +55,6 @@ static int settings(int argc, char **argv, struct settings *set)
 		printf("iocomd %s\n", IOCOM_VERSION);
 		exit(fflush(stdout) ? 1 : 0);
 	}
-	if (!rc)
-		rc = settings_complete(set, &err);
-	if (!rc && !geteuid())
-		rc = settings_trust(set, &err);
 	if (rc)
 		fprintf(stderr, "iocomd: %s\n", err.text);
 	return rc == CONFIG_E_USAGE ? 2 : rc ? 1 : 0;
@@ -44,6 +63,7 @@ static int settings(int argc, char **argv, struct settings *set)
 int main(int argc, char **argv)
 {
 	static struct settings set;
+	struct command_line line = {argc, argv};
 	struct iocom_err err = {0};
 	struct agent *agent;
 	int rc = settings(argc, argv, &set);
@@ -56,6 +76,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "iocomd: %s\n", err.text);
 		return 1;
 	}
+	agent_on_reload(agent, settings_again, &line);
 	notify_systemd("READY=1");
 	rc = agent_run(agent);
 	notify_systemd("STOPPING=1");

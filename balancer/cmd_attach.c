@@ -11,6 +11,7 @@
 #include "balancer/client.h"
 #include "balancer/commands.h"
 #include "balancer/listing.h"
+#include "balancer/reach.h"
 #include "user/pack.h"
 #include "balancer/run/run.h"
 
@@ -18,10 +19,10 @@
 
 static const char help[] =
 	"usage: iocom attach [--take] [--from N] [--escape CHAR] [--run-dir DIR] JOB\n"
-	"Shows the output of JOB (or `last`) from the first byte that is still "
-	"kept, passes\n"
-	"input on where the job still reads it, and returns the exit status, even of an ended "
-	"job.\n\n"
+	"Shows the output of JOB from the first byte that is still kept, passes input on where\n"
+	"the job still reads it, and returns the exit status, even of an ended job.\n\n"
+	"  JOB              as `iocom jobs` lists it, of any home node; n2-17 or 17 if no other\n"
+	"                   job has that number; last: your newest that was submitted here\n"
 	"  --take           take the job over from the program that follows it (iocom run, "
 	"another\n"
 	"                   attach); that program ends with 255\n"
@@ -88,18 +89,34 @@ static int cmd_attach_parse(struct attach *attach, int argc, char **argv, const 
 	return -1;
 }
 
+/* Asks this node's agent where JOB is, which asks the job's home if that is another node. */
+static int cmd_attach_ask(struct attach *attach, const char *job, struct iocom_err *err)
+{
+	char whole[SPEC_JOB_MAX];
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	struct reach reach;
+	int rc = reach_open(&reach, attach->run_dir, err);
+
+	if (!rc)
+		rc = reach_job(&reach, job, whole, err);
+	if (!rc) {
+		pack_begin(&pk, &buffer, 3);
+		pack_str(&pk, "op", "attach");
+		pack_u64(&pk, "v", 1);
+		pack_str(&pk, "job", whole);
+		rc = client_request(reach.fd, buffer.data, buffer.size, &attach->answer, err);
+		msgpack_sbuffer_destroy(&buffer);
+	}
+	reach_close(&reach);
+	return rc;
+}
+
 static int cmd_attach_find(struct attach *attach, const char *job, struct iocom_err *err)
 {
 	const char *socket = getenv("IOCOM_MUNGE_SOCKET"), *name, *node;
-	msgpack_sbuffer buffer;
-	msgpack_packer pk;
-	int rc;
+	int rc = cmd_attach_ask(attach, job, err);
 
-	pack_begin(&pk, &buffer, 3);
-	pack_str(&pk, "op", "attach");
-	pack_u64(&pk, "v", 1);
-	pack_str(&pk, "job", job);
-	rc = client_ask(attach->run_dir, &buffer, &attach->answer, err);
 	if (rc)
 		return rc;
 	name = listing_string(attach->answer, "job");

@@ -13,6 +13,7 @@
 #include "balancer/batch/batch.h"
 #include "balancer/commands.h"
 #include "balancer/run/run.h"
+#include "balancer/view/replace.h"
 
 #define FAILED_MAX 101
 
@@ -25,6 +26,7 @@ static const char help[] =
 	"  -j N            workers, each running one command at a time [processors here]\n"
 	"  -k, --keep-order  print outputs in the order of the list [as commands end]\n"
 	"  --log FILE      write one JSON object a line for each command: status, node, time\n"
+	"  --force         replace the FILE of --log if it is there\n"
 	"  --resume        skip the commands that ended according to --log FILE, and append to it\n"
 	"  -v, --verbose   print a summary at the end [on a terminal, and after failures]\n"
 	"  -q, --quiet     print no summary and no progress\n"
@@ -46,14 +48,14 @@ struct batch {
 	struct placement_request request; /* we check it here and pass it on as given */
 	char *words[WORDS_MAX];
 	size_t nwords;
-	bool here, worker, resume;
+	bool here, worker, resume, force;
 	const char *log; /* the log's file name */
 	char self[PATH_MAX];
 	char worker_of[512]; /* option for `iocom run`: the worker's name in listings */
 	struct batch_options pool;
 };
 
-enum { OPTION_ENV = ASK_END, OPTION_LOG, OPTION_RESUME, OPTION_HERE, OPTION_WORKER };
+enum { OPTION_ENV = ASK_END, OPTION_LOG, OPTION_RESUME, OPTION_FORCE, OPTION_HERE, OPTION_WORKER };
 
 static int add_word(struct batch *b, const char *word, struct iocom_err *err)
 {
@@ -90,6 +92,10 @@ static int open_log(struct batch *b, struct iocom_err *err)
 {
 	int fd;
 
+	if (b->force && (b->resume || !b->log))
+		return iocom_err_set(err, -EINVAL, "--force goes only with --log and a new list");
+	if (b->log && !b->resume && replace_check(b->log, b->force, err))
+		return -EEXIST;
 	if (!b->log)
 		return b->resume ? iocom_err_set(err, -EINVAL, "--resume needs --log FILE") : 0;
 	fd = open(b->log, O_RDWR | O_CREAT | O_CLOEXEC | (b->resume ? 0 : O_TRUNC), 0666);
@@ -146,6 +152,9 @@ static int cmd_batch_take_option(struct batch *b, int option, const char *name, 
 	case OPTION_RESUME:
 		b->resume = true;
 		return 0;
+	case OPTION_FORCE:
+		b->force = true;
+		return 0;
 	case 'k':
 		b->pool.keep_order = true;
 		return 0;
@@ -173,6 +182,7 @@ static int cmd_batch_parse(struct batch *b, int argc, char **argv, struct iocom_
 		{"env", required_argument, NULL, OPTION_ENV},
 		{"log", required_argument, NULL, OPTION_LOG},
 		{"resume", no_argument, NULL, OPTION_RESUME},
+		{"force", no_argument, NULL, OPTION_FORCE},
 		{"keep-order", no_argument, NULL, 'k'},
 		{"quiet", no_argument, NULL, 'q'},
 		{"verbose", no_argument, NULL, 'v'},

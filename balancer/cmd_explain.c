@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom explain JOB`: the decision as it was taken, with the numbers it saw. */
-#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "balancer/commands.h"
 #include "balancer/job_command.h"
+#include "balancer/job_state.h"
 #include "balancer/listing.h"
 #include "balancer/placement_text.h"
+#include "user/utf8.h"
 
 static const char help[] =
 	"usage: iocom explain [--json] [--run-dir DIR] JOB\n"
 	"Why JOB went where it went: what it needed, both sides of every criterion as they\n"
 	"were measured, every candidate refused and the reason; of a job that never ran, who\n"
-	"refused it; how long it was expected to take and what it took.  Ask at the job's home "
-	"node.\n\n"
-	"  JOB              an id from `iocom jobs --all`, or 'last' for your newest\n"
+	"refused it; how long it was expected to take and what it took.\n\n"
+	"  JOB              as `iocom jobs --all` lists it, of any home node; n2-17 or 17 if no\n"
+	"                   other job has that number; last: your newest, submitted here\n"
 	"  --json           the stored decision, with the load vectors it looked at\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"exit status: 0; 1 no such job, or no agent; 2 usage\n";
@@ -44,8 +46,8 @@ static void vector_row(struct listing *l, const struct placement_node *n)
 static void print_vectors(const struct placement *p)
 {
 	static const struct listing_column columns[] = {
-		{"  NODE", false},    {"AGE", true},	    {"RUNQ", true}, {"MEM MB", true},
-		{"EXPLICIT/s", true}, {"IMPLICIT/s", true}, {"DISK", true}, {"E(s)", true},
+		{"  NODE", false}, {"AGE", true},    {"RUNQ", true}, {"MEM MB", true},
+		{"EXPL/s", true},  {"IMPL/s", true}, {"DISK", true}, {"E(s)", true},
 	};
 	size_t more = placement_known(p) - p->nnodes;
 	struct listing *l;
@@ -56,6 +58,7 @@ static void print_vectors(const struct placement *p)
 	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < p->nnodes; i++)
 		vector_row(l, &p->nodes[i]);
+	listing_limit(l, LISTING_WIDTH);
 	listing_print(l, stdout);
 	listing_free(l);
 	if (more)
@@ -70,19 +73,20 @@ static void print_end(const json_t *record)
 	double at_ns = listing_number(record, "end_ns");
 	time_t at;
 	struct tm then;
-	char when[32] = "?";
+	char when[32] = "?", *line;
 
 	if (strcmp(state, "failed") != 0 && strcmp(state, "lost") != 0)
 		return;
 	at = (time_t)((at_ns > 0 ? at_ns : listing_number(record, "submit_ns")) / 1e9);
 	if (localtime_r(&at, &then))
 		strftime(when, sizeof(when), "%F %H:%M:%S", &then);
-	printf("Job %s of user %s %s (%s): ", listing_string(record, "job"),
-	       listing_string(record, "user"), *state == 'l' ? "was lost" : "did not run", when);
-	/* Names in the text may hold any bytes. */
-	for (; *text; text++)
-		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
-	putchar('\n');
+	if (asprintf(&line, "Job %s of user %s %s (%s): %s", listing_string(record, "job"),
+		     listing_string(record, "user"), *state == 'l' ? "was lost" : "did not run",
+		     when, text) < 0)
+		return;
+	utf8_plain(line); /* names in the text may hold any bytes */
+	listing_wrap(stdout, line, 0);
+	free(line);
 }
 
 /* How long ago the job was submitted; 0 if this clock stepped back since. */
@@ -96,19 +100,6 @@ static double explain_elapsed_ms(const json_t *record)
 	return now_ns > submit_ns ? (now_ns - submit_ns) / 1e6 : 0;
 }
 
-/* How the job ended, if not with status 0. */
-static void explain_status(char *out, size_t size, const json_t *record)
-{
-	int value = (int)listing_number(record, "exit_value");
-
-	*out = 0;
-	if (listing_number(record, "exit_kind") == 1)
-		snprintf(out, size, " and ended by signal %s",
-			 sigabbrev_np(value) ? sigabbrev_np(value) : "?");
-	else if (listing_number(record, "exit_kind") == 0 && value)
-		snprintf(out, size, " and ended with status %d", value);
-}
-
 /*
  * Writes what the job took, or takes so far, as a clause: "it took 5.1 s".  Returns NULL if that is
  * not known: the job never ran, or is lost.
@@ -117,14 +108,17 @@ static const char *explain_took(char *out, size_t size, const json_t *record)
 {
 	double took_ms = listing_number(record, "took_ms");
 	bool ended = listing_number(record, "end_ns") > 0;
-	char span[32], status[64];
+	double slowdown = listing_number(record, "slowdown");
+	char span[32], failure[64], slow[48] = "";
 
-	if ((ended && took_ms <= 0) || !strcmp(listing_string(record, "state"), "lost"))
+	if ((ended && took_ms <= 0) || job_state_lost(record))
 		return NULL;
 	listing_span(span, sizeof(span), ended ? took_ms : explain_elapsed_ms(record));
-	explain_status(status, sizeof(status), record);
+	job_state_failure(failure, sizeof(failure), record);
+	if (ended && slowdown > 0)
+		snprintf(slow, sizeof(slow), ", %.3g times what it takes alone", slowdown);
 	if (ended)
-		snprintf(out, size, "it took %s%s", span, status);
+		snprintf(out, size, "it took %s%s%s", span, slow, failure);
 	else
 		snprintf(out, size, "it has taken %s so far", span);
 	return out;
@@ -136,7 +130,7 @@ static int cmd_explain_print(const json_t *answer, struct iocom_err *err)
 	const json_t *record = json_object_get(answer, "record");
 	json_t *document = json_object_get(answer, "place");
 	struct placement place;
-	char buffer[160];
+	char buffer[224];
 	const char *took = explain_took(buffer, sizeof(buffer), record);
 
 	print_end(record);

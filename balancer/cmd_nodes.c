@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom nodes` prints the load matrix as the local agent knows it, one row a node. */
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +12,17 @@
 #include "balancer/listing.h"
 #include "user/pack.h"
 
-#define WIDE 137 /* a terminal of this many columns shows all */
+#define WIDE	 137   /* a terminal of this many columns shows all */
+#define LARGE_MB 10000 /* memory is told in GB from here on, where there is little room */
 
 static const char help[] =
-	"usage: iocom nodes [--json] [--watch[=SECONDS]] [--run-dir DIR]\n"
+	"usage: iocom nodes [--wide | --peers] [--json] [--watch[=SECONDS]] [--run-dir DIR]\n"
 	"Prints the load matrix: what each node reported of itself, and how long ago.\n\n"
 	"  NODE      * marks this machine\n"
 	"  AGE       since its newest vector arrived; a node silent for 3 periods is dropped\n"
 	"  RUNQ      runnable tasks, mean of the period\n"
 	"  CORES     number x relative speed of one (a CPU quota counts as a slower one)\n"
-	"  MEM MB    requested / what jobs may use\n"
+	"  MEM MB    requested / what jobs may use; with G at the end: GB\n"
 	"  EXPLICIT  I/O load: requests/s as tasks make them (the disk may split one into several, "
 	"which\n"
 	"            the disk line of iocom top counts).  Of each job the most of what it measured "
@@ -30,9 +32,17 @@ static const char help[] =
 	"  DISK      utilisation; E(s) mean service time of a request; CAPACITY throughput\n"
 	"  LEFT      seconds of computing / at the disk that its tasks have left: jobs what their "
 	"class\n"
-	"            needs less what they did (LEFT, SENT, RECV: on 137 columns or more)\n"
+	"            needs less what they did\n"
 	"  SENT RECV TCP that leaves or enters the node\n"
-	"  JOBS      of iocom that run there; OWNER open: the node takes jobs of other nodes\n\n"
+	"  JOBS      of iocom that run there\n"
+	"  OWNER     open, limited, draining, drained, closed: what its owner lets jobs of other "
+	"nodes do; "
+	"the\n"
+	"            lines below the table say more, `iocom owner --node` all\n\n"
+	"Below it: nodes that were dropped, and configured peers that are not heard, and why.\n\n"
+	"  --peers          all configured peers: heard, refused, timed out, key differs ...\n"
+	"  --wide           all columns, as on a terminal of 137 or more: E(s), CAPACITY, LEFT,\n"
+	"                   SENT and RECV, too\n"
 	"  --json           the whole vectors, one document\n"
 	"  --watch[=S]      repeat every S seconds [1], also after a restart of the agent\n"
 	"  --run-dir DIR    the agent's directory\n\n"
@@ -50,8 +60,35 @@ static int ask_nodes(struct client_patience *patience, const char *run_dir, json
 	return client_ask_patiently(patience, run_dir, &buffer, answer, err);
 }
 
-static void disk_cells(struct listing *l, const json_t *n)
+/* Requests per second of the kind KEY. */
+static void rate_cell(struct listing *l, const json_t *n, const char *key)
 {
+	double per_s = 1000 * listing_number(n, key);
+
+	listing_cell(l, "%.*f", per_s < 1000 ? 1 : 0, per_s);
+}
+
+static void memory_cell(struct listing *l, const json_t *n, bool wide)
+{
+	double asked = listing_number(n, "memory_requested_mb"),
+	       all = listing_number(n, "memory_mb");
+
+	if (wide || all < LARGE_MB)
+		listing_cell(l, "%.0f/%.0f", asked, all);
+	else
+		listing_cell(l, "%.0f/%.0fG", asked / 1000, all / 1000);
+}
+
+static void disk_cells(struct listing *l, const json_t *n, bool wide)
+{
+	if (!wide && listing_number(n, "disks") <= 0) {
+		listing_cell(l, "none");
+		return;
+	}
+	if (!wide) {
+		listing_cell(l, "%.0f %%", 100 * listing_number(n, "disk_utilisation"));
+		return;
+	}
 	if (listing_number(n, "disks") <= 0) {
 		listing_cell(l, "-");
 		listing_cell(l, "none");
@@ -68,7 +105,9 @@ static void disk_cells(struct listing *l, const json_t *n)
 
 static void cmd_nodes_row(struct listing *l, const json_t *n, bool wide)
 {
+	const char *owner;
 	char age[32];
+	size_t length;
 
 	listing_span(age, sizeof(age), listing_number(n, "age_ms"));
 	listing_cell(l, "%s%s", listing_string(n, "name"),
@@ -76,11 +115,10 @@ static void cmd_nodes_row(struct listing *l, const json_t *n, bool wide)
 	listing_cell(l, "%s", age);
 	listing_cell(l, "%.1f", listing_number(n, "run_queue"));
 	listing_cell(l, "%.0fx%.2f", listing_number(n, "cores"), listing_number(n, "cpu_speed"));
-	listing_cell(l, "%.0f/%.0f", listing_number(n, "memory_requested_mb"),
-		     listing_number(n, "memory_mb"));
-	listing_cell(l, "%.1f", 1000 * listing_number(n, "explicit_per_ms"));
-	listing_cell(l, "%.1f", 1000 * listing_number(n, "implicit_per_ms"));
-	disk_cells(l, n);
+	memory_cell(l, n, wide);
+	rate_cell(l, n, "explicit_per_ms");
+	rate_cell(l, n, "implicit_per_ms");
+	disk_cells(l, n, wide);
 	if (wide) {
 		listing_cell(l, "%.1f/%.1f", listing_number(n, "cpu_left_ms") / 1e3,
 			     listing_number(n, "disk_left_ms") / 1e3);
@@ -88,10 +126,85 @@ static void cmd_nodes_row(struct listing *l, const json_t *n, bool wide)
 		listing_cell(l, "%.2f", listing_number(n, "received_mb_per_s"));
 	}
 	listing_cell(l, "%.0f", listing_number(n, "jobs"));
-	listing_cell(l, "%s", json_is_true(json_object_get(n, "accepts_jobs")) ? "open" : "closed");
+	owner = listing_string(n, "owner");
+	length = strcspn(owner, ":");
+	if (length)
+		listing_cell(l, "%.*s", (int)length, owner);
+	else
+		listing_cell(l, "%s",
+			     json_is_true(json_object_get(n, "accepts_jobs")) ? "open" : "closed");
 }
 
-static int cmd_nodes_print_table(const json_t *answer)
+/* --- configured peers --------------------------------------------------------------- */
+
+/* Writes how long ago, in seconds, "" for null. */
+static const char *cmd_nodes_ago(char out[32], const json_t *peer, const char *key)
+{
+	*out = 0;
+	if (json_is_number(json_object_get(peer, key)))
+		listing_span(out, 32, 1e3 * listing_number(peer, key));
+	return out;
+}
+
+static int cmd_nodes_print_peers(const json_t *answer)
+{
+	static const struct listing_column columns[] = {{"PEER", false}, {"STATE", false},
+							{"SINCE", true}, {"NODE", false},
+							{"HEARD", true}, {"WHY", false}};
+	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
+	const json_t *p;
+	char span[32];
+	size_t i;
+	int rc;
+
+	json_array_foreach (json_object_get(answer, "peers"), i, p) {
+		const char *node = listing_string(p, "node");
+
+		listing_cell(l, "%s", listing_string(p, "peer"));
+		listing_cell(l, "%s", listing_string(p, "state"));
+		listing_cell(l, "%s", *cmd_nodes_ago(span, p, "since_s") ? span : "-");
+		listing_cell(l, "%s", *node ? node : "-");
+		listing_cell(l, "%s", *cmd_nodes_ago(span, p, "last_heard_s") ? span : "-");
+		listing_cell(l, "%s", listing_string(p, "why"));
+	}
+	listing_cut(l);
+	rc = listing_print(l, stdout);
+	listing_free(l);
+	return rc ? 1 : listing_end();
+}
+
+/* Those that are not heard; a node that was dropped has its line already if no more is known. */
+static void cmd_nodes_print_missing(const json_t *answer)
+{
+	const json_t *p;
+	char span[32];
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "peers"), i, p) {
+		const char *state = listing_string(p, "state"), *why = listing_string(p, "why");
+
+		if (json_is_true(json_object_get(p, "heard")) || !strcmp(state, "left") ||
+		    (!strcmp(state, "silent") &&
+		     json_is_number(json_object_get(p, "last_heard_s"))))
+			continue;
+		printf("peer %s: %s%s%s%s%s\n", listing_string(p, "peer"), state,
+		       *cmd_nodes_ago(span, p, "since_s") ? " for " : "", span, *why ? ": " : "",
+		       why);
+	}
+}
+
+/* Prints NAME, WHAT and TEXT, in as many lines as they need. */
+static void nodes_line(const char *name, const char *what, const char *text)
+{
+	char *line;
+
+	if (asprintf(&line, "%s%s%s", name, what, text) < 0)
+		return;
+	listing_wrap(stdout, line, 2);
+	free(line);
+}
+
+static int cmd_nodes_print_table(const json_t *answer, bool wide)
 {
 	static const struct listing_column all[] = {
 		{"NODE", false},      {"AGE", true},	{"RUNQ", true},
@@ -101,11 +214,10 @@ static int cmd_nodes_print_table(const json_t *answer)
 		{"RECV MB/s", true},  {"JOBS", true},	{"OWNER", false},
 	};
 	static const struct listing_column narrow[] = {
-		{"NODE", false},  {"AGE", true},      {"RUNQ", true},	{"CORES", true},
-		{"MEM MB", true}, {"EXPL/s", true},   {"IMPL/s", true}, {"DISK", true},
-		{"E(s)", true},	  {"CAPACITY", true}, {"JOBS", true},	{"OWNER", false},
+		{"NODE", false},  {"AGE", true},    {"RUNQ", true},   {"CORES", true},
+		{"MEM MB", true}, {"EXPL/s", true}, {"IMPL/s", true}, {"DISK", true},
+		{"JOBS", true},	  {"OWNER", false},
 	};
-	bool wide = listing_width() >= WIDE;
 	struct listing *l = wide ? listing_new(all, sizeof(all) / sizeof(all[0]))
 				 : listing_new(narrow, sizeof(narrow) / sizeof(narrow[0]));
 	size_t i;
@@ -114,14 +226,26 @@ static int cmd_nodes_print_table(const json_t *answer)
 
 	json_array_foreach (json_object_get(answer, "nodes"), i, n)
 		cmd_nodes_row(l, n, wide);
+	if (!wide)
+		listing_limit(l, LISTING_WIDTH);
 	rc = listing_print(l, stdout);
 	listing_free(l);
+	json_array_foreach (json_object_get(answer, "nodes"), i, n)
+		if (*listing_string(n, "owner"))
+			nodes_line(listing_string(n, "name"),
+				   ": owner: ", listing_string(n, "owner"));
 	json_array_foreach (json_object_get(answer, "dropped"), i, n)
-		printf("%s: %s\n", listing_string(n, "name"), listing_string(n, "reason"));
+		nodes_line(listing_string(n, "name"), ": ", listing_string(n, "reason"));
+	cmd_nodes_print_missing(answer);
 	return rc ? 1 : listing_end();
 }
 
-static int once(struct client_patience *patience, const char *run_dir, bool json)
+/* What is shown of the answer. */
+struct shown {
+	bool json, peers, wide;
+};
+
+static int once(struct client_patience *patience, const char *run_dir, const struct shown *shown)
 {
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
@@ -131,7 +255,9 @@ static int once(struct client_patience *patience, const char *run_dir, bool json
 		fprintf(stderr, "iocom nodes: %s\n", err.text);
 		return 1;
 	}
-	rc = json ? listing_print_json(answer) : cmd_nodes_print_table(answer);
+	rc = shown->json    ? listing_print_json(answer)
+	     : shown->peers ? cmd_nodes_print_peers(answer)
+			    : cmd_nodes_print_table(answer, shown->wide);
 	json_decref(answer);
 	return rc;
 }
@@ -140,6 +266,8 @@ int cmd_nodes(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"json", no_argument, NULL, 'j'},
+		{"peers", no_argument, NULL, 'p'},
+		{"wide", no_argument, NULL, 'W'},
 		{"watch", optional_argument, NULL, 'w'},
 		{"run-dir", required_argument, NULL, 'r'},
 		{"help", no_argument, NULL, 'h'},
@@ -148,12 +276,17 @@ int cmd_nodes(int argc, char **argv)
 	struct client_patience patience = {.name = "iocom nodes"};
 	const char *run_dir = NULL;
 	double watch = 0;
-	bool json = false;
+	unsigned columns = listing_width();
+	struct shown shown = {.wide = columns >= WIDE && columns != UINT_MAX};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (c == 'j')
-			json = true;
+			shown.json = true;
+		else if (c == 'p')
+			shown.peers = true;
+		else if (c == 'W')
+			shown.wide = true;
 		else if (c == 'w')
 			watch = optarg ? strtod(optarg, NULL) : 1;
 		else if (c == 'r')
@@ -172,12 +305,12 @@ int cmd_nodes(int argc, char **argv)
 		return 2;
 	}
 	for (;;) {
-		int rc = once(&patience, run_dir, json);
+		int rc = once(&patience, run_dir, &shown);
 
 		if (rc || watch <= 0)
 			return rc;
 		usleep((useconds_t)(watch * 1e6));
-		if (isatty(STDOUT_FILENO) && !json)
+		if (isatty(STDOUT_FILENO) && !shown.json)
 			fputs("\033[H\033[2J", stdout);
 	}
 }

@@ -12,6 +12,7 @@
 #include "balancer/place_view.h"
 #include "balancer/run/run.h"
 #include "balancer/placement_text.h"
+#include "balancer/view/replace.h"
 
 static const char help[] =
 	"usage: iocom place [OPTION...] [--] COMMAND [ARGUMENT...]\n"
@@ -20,20 +21,21 @@ static const char help[] =
 	"decides on the cluster as FILE describes it, and asks no agent.\n\n"
 	"  --view FILE       cluster and job as in iocom-view(5); -: standard input\n"
 	"  --save-view FILE  also write the view that the decision used, for --view\n"
+	"  --force           replace the FILE of --save-view if it is there\n"
 	"  --json            the decision as one document\n"
 	"  --run-dir DIR     the agent's directory\n";
 
 struct place {
 	struct placement_request request;
 	const char *view, *save;
-	bool json;
+	bool json, force;
 	bool needs; /* an option was given that describes the job or the agent */
 };
 
 /* Prints the agent's answer.  Returns 0 or 1. */
 static int cmd_place_show(const struct place *p, struct placement *answer, struct iocom_err *err)
 {
-	if (p->save && place_view_save(p->save, answer, err))
+	if (p->save && place_view_save(p->save, p->force, answer, err))
 		return 1;
 	if (p->json)
 		return listing_print_json(answer->document);
@@ -101,6 +103,8 @@ static int cmd_place_take(struct place *p, int c, const char *value)
 		p->view = value;
 	else if (c == 's')
 		p->save = value;
+	else if (c == 'f')
+		p->force = true;
 	else
 		return cmd_place_usage(c == 'h') + 1;
 	return 0;
@@ -112,10 +116,12 @@ int cmd_place(int argc, char **argv)
 		{"json", no_argument, NULL, 'j'},
 		{"view", required_argument, NULL, 'v'},
 		{"save-view", required_argument, NULL, 's'},
+		{"force", no_argument, NULL, 'f'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
 	const struct option *options = placement_request_options(own);
+	struct iocom_err err = {0};
 	struct place p = {0};
 	int c;
 
@@ -126,7 +132,7 @@ int cmd_place(int argc, char **argv)
 		if (rc)
 			return rc - 1;
 	}
-	if (p.view && (optind < argc || p.save || p.needs)) {
+	if (p.view && (optind < argc || p.save || p.force || p.needs)) {
 		fprintf(stderr, "iocom place: --view goes only with --policy and --json: FILE says "
 				"all else\n");
 		return 2;
@@ -137,6 +143,14 @@ int cmd_place(int argc, char **argv)
 	if (optind >= argc) {
 		fprintf(stderr, "iocom place: name a command (iocom place --help)\n");
 		return 2;
+	}
+	if (p.force && !p.save) {
+		fprintf(stderr, "iocom place: --force goes only with --save-view\n");
+		return 2;
+	}
+	if (p.save && replace_check(p.save, p.force, &err)) {
+		fprintf(stderr, "iocom place: %s\n", err.text);
+		return 1;
 	}
 	p.request.ask.view = p.save != NULL;
 	return cmd_place_decide(&p, argv + optind);

@@ -1,220 +1,362 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* `iocom profile` shows what classes of jobs need, learned from their runs. */
+/* `iocom profile`: what classes of jobs need, learned from their runs or set by their user. */
+#include <errno.h>
 #include <getopt.h>
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "balancer/client.h"
 #include "balancer/commands.h"
 #include "balancer/listing.h"
-#include "user/pack.h"
+#include "balancer/profile_file.h"
+#include "balancer/profile_text.h"
 
 static const char help[] =
-	"usage: iocom profile [--json] [--run-dir DIR] [CLASS]\n"
-	"       iocom profile --forget CLASS [--run-dir DIR]\n"
-	"Shows what your classes of jobs need (everybody's for root), learned from their runs.\n\n"
-	"  CLASS            only this class, with the phases of its last run, and what\n"
-	"                   predictions for it were off by\n"
-	"  --forget         forget what was learned of CLASS\n"
+	"usage: iocom profile [list] [--json] [--user NAME] [--run-dir DIR]\n"
+	"       iocom profile [show] CLASS [--input SIZE] [--json] [--user NAME]\n"
+	"       iocom profile set CLASS NEED... | --reset [--user NAME]\n"
+	"       iocom profile forget CLASS [--user NAME]\n"
+	"       iocom profile export [FILE] [--class CLASS] [--force] [--user NAME]\n"
+	"       iocom profile import FILE [--dry-run] [--force] [--user NAME]\n"
+	"What your classes of jobs need (everybody's for root), learned from their runs.\n\n"
+	"  show CLASS       each need: its value, spread and confidence, and where it is from;\n"
+	"                   the phases of the last run; what predictions were off by\n"
+	"  --input SIZE     what a run on so many bytes of files would need: 340M\n"
+	"  set CLASS NEED   your own values, which runs do not change; each NEED is an\n"
+	"                   option of iocom run, with the same meaning:\n"
+	"    --cpu-time S  --mem SIZE  --io SIZE  --requests N  --io-size SIZE\n"
+	"    --io-rate R  --data PATH|SIZE\n"
+	"  --reset          set: nothing any more, what was learned counts again\n"
+	"  forget CLASS     all that is known of CLASS; --forget CLASS is the same\n"
+	"  export FILE      writes your profiles to FILE as JSON, or to standard output\n"
+	"  --class CLASS    export: only this class\n"
+	"  import FILE      takes the classes of such a file (-: standard input), or none\n"
+	"  --dry-run        import: only check FILE\n"
+	"  --force          export: replace FILE; import: replace classes that are known\n"
+	"  --user NAME      the profiles of this user (root)\n"
 	"  --json           one document\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"exit status: 0; 1 failed (no agent, no such class); 2 usage\n";
+	"exit status: 0; 1 failed (no agent, no such class, a wrong file); 2 usage\n";
 
-static int ask_profile(const char *run_dir, const char *class_name, bool forget, json_t **answer,
-		       struct iocom_err *err)
+enum { OPT_FORGET = 1, OPT_JSON, OPT_USER, OPT_INPUT, OPT_RESET, OPT_DRY_RUN, OPT_FORCE };
+
+static const struct option own_options[] = {
+	{"forget", no_argument, NULL, OPT_FORGET},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"user", required_argument, NULL, OPT_USER},
+	{"input", required_argument, NULL, OPT_INPUT},
+	{"reset", no_argument, NULL, OPT_RESET},
+	{"dry-run", no_argument, NULL, OPT_DRY_RUN},
+	{"force", no_argument, NULL, OPT_FORCE},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+struct profile_word {
+	const char *name;
+	int (*run)(struct profile_ask *ask);
+	unsigned allowed; /* bits by option number */
+	bool needs;	  /* options that say what a job needs */
+	bool of_class;	  /* it takes a class */
+};
+
+#define BIT(option) (1u << (option))
+
+/* --- asking ------------------------------------------------------------------------------- */
+
+/* Answers are printed as one document, or by PRINT.  Returns the exit status. */
+static int cmd_profile_answer(const struct profile_ask *ask, json_t *answer,
+			      int (*print)(const struct profile_ask *ask, const json_t *answer))
 {
-	msgpack_sbuffer buffer;
-	msgpack_packer pk;
+	int rc = ask->json ? listing_print_json(answer) : print(ask, answer);
 
-	pack_begin(&pk, &buffer, class_name ? 4 : 3);
-	pack_str(&pk, "op", "profile");
-	pack_u64(&pk, "v", 1);
-	pack_bool(&pk, "forget", forget);
-	if (class_name)
-		pack_bin(&pk, "class", class_name, strlen(class_name));
-	return client_ask(run_dir, &buffer, answer, err);
-}
-
-static void span_cell(struct listing *l, const json_t *object, const char *key)
-{
-	char span[32];
-
-	listing_span(span, sizeof(span), listing_number(object, key));
-	listing_cell(l, "%s", span);
-}
-
-static int cmd_profile_print_table(const json_t *profiles)
-{
-	static const struct listing_column columns[] = {
-		{"CLASS", false},     {"USER", false},	{"RUNS", true},
-		{"INTENSIVE", false}, {"CPU", true},	{"COM", true},
-		{"DISK", true},	      {"MEM MB", true}, {"ELAPSED", true},
-	};
-	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
-	size_t i;
-	json_t *p;
-	int rc;
-
-	json_array_foreach (profiles, i, p) {
-		listing_cell(l, "%s", listing_string(p, "class"));
-		listing_cell(l, "%s", listing_string(p, "user"));
-		listing_cell(l, "%.0f", listing_number(p, "runs"));
-		listing_cell(l, "%s", listing_string(p, "intensive"));
-		span_cell(l, p, "cpu_ms");
-		span_cell(l, p, "com_ms");
-		span_cell(l, p, "disk_ms");
-		listing_cell(l, "%.0f", listing_number(p, "memory_mb"));
-		span_cell(l, p, "wall_ms");
-	}
-	rc = listing_print(l, stdout);
-	listing_free(l);
+	json_decref(answer);
 	return rc;
 }
 
-/* The least and the most that its disk time can be are often the same. */
-static void print_waits(const json_t *last)
+static int profile_failed_to(const struct iocom_err *err)
 {
-	double low_ms = listing_number(last, "disk_low_ms");
-	double high_ms = listing_number(last, "disk_high_ms");
-
-	printf("  Disk time ");
-	if (high_ms - low_ms >= 1)
-		printf("between %.0f and ", low_ms);
-	printf("%.0f ms, %.0f ms of it for page faults; requests waited\n"
-	       "  %.0f ms in queues, the job %.0f ms for a CPU.\n",
-	       high_ms, listing_number(last, "fault_ms"), listing_number(last, "disk_wait_ms"),
-	       listing_number(last, "run_wait_ms"));
+	fprintf(stderr, "iocom profile: %s\n", err->text);
+	return 1;
 }
 
-static int print_phases(const json_t *profile)
-{
-	static const struct listing_column columns[] = {
-		{"  PHASE", true}, {"MOSTLY", false}, {"CPU", true},
-		{"COM", true},	   {"DISK", true},    {"ELAPSED", true},
-	};
-	const json_t *last = json_object_get(profile, "last_run");
-	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
-	size_t i;
-	json_t *p;
-	int rc;
-
-	printf("\nThe last run of %s (user %s):\n", listing_string(profile, "class"),
-	       listing_string(profile, "user"));
-	json_array_foreach (json_object_get(last, "phases"), i, p) {
-		listing_cell(l, "  %zu", i + 1);
-		listing_cell(l, "%s", listing_string(p, "dominant"));
-		span_cell(l, p, "cpu_ms");
-		span_cell(l, p, "com_ms");
-		span_cell(l, p, "disk_ms");
-		span_cell(l, p, "wall_ms");
-	}
-	rc = listing_print(l, stdout);
-	listing_free(l);
-	print_waits(last);
-	return rc;
-}
-
-/* Shows what predictions for the class were off by, and how decisions correct them. */
-static int print_corrections(const json_t *profile)
-{
-	static const struct listing_column columns[] = {
-		{"  NODE", false},
-		{"JOBS", true},
-		{"TOOK/EXPECTED", true},
-		{"FACTOR", true},
-	};
-	const json_t *all = json_object_get(profile, "corrections");
-	struct listing *l;
-	double jobs;
-	size_t i;
-	json_t *n;
-	int rc;
-
-	if (!json_is_object(all))
-		return 0;
-	jobs = listing_number(all, "jobs");
-	printf("\n%.0f job%s took %.2f times what was expected before correction.  The next "
-	       "expectation\n"
-	       "is corrected by %.2f, and at these nodes by FACTOR:\n",
-	       jobs, jobs == 1 ? "" : "s", listing_number(all, "ratio"),
-	       listing_number(all, "factor"));
-	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (json_object_get(all, "nodes"), i, n) {
-		listing_cell(l, "  %s", listing_string(n, "node"));
-		listing_cell(l, "%.0f", listing_number(n, "jobs"));
-		listing_cell(l, "%.2f", listing_number(n, "ratio"));
-		listing_cell(l, "%.2f", listing_number(n, "factor"));
-	}
-	rc = listing_print(l, stdout);
-	listing_free(l);
-	return rc;
-}
-
-static int cmd_profile_print(const json_t *answer, const char *class_name, bool forgot)
+static int print_list(const struct profile_ask *ask, const json_t *answer)
 {
 	const json_t *profiles = json_object_get(answer, "profiles");
-	json_t *p;
-	size_t i;
-	int rc;
 
-	if (forgot)
-		return 0;
-	if (class_name && !json_array_size(profiles)) {
-		fprintf(stderr, "iocom profile: nothing is known about a class '%s'\n", class_name);
-		return 1;
-	}
-	if (!json_array_size(profiles)) {
+	(void)ask;
+	if (!json_array_size(profiles))
 		printf("Nothing is known yet: iocom learns a class from jobs that end with status "
 		       "0.\n");
-		return listing_end();
-	}
-	rc = cmd_profile_print_table(profiles);
-	json_array_foreach (profiles, i, p) {
-		if (class_name && !rc)
-			rc = print_phases(p);
-		if (class_name && !rc)
-			rc = print_corrections(p);
-	}
+	else if (profile_text_table(profiles))
+		return 1;
+	return listing_end();
+}
+
+static int profile_list_classes(struct profile_ask *ask)
+{
+	struct iocom_err err = {0};
+	json_t *answer = NULL;
+
+	profile_ask_begin(ask, "list", 0);
+	if (profile_ask_send(ask, &answer, &err))
+		return profile_failed_to(&err);
+	return cmd_profile_answer(ask, answer, print_list);
+}
+
+static int print_class(const struct profile_ask *ask, const json_t *answer)
+{
+	const json_t *profiles = json_object_get(answer, "profiles");
+	int rc = profile_text_table(profiles);
+	json_t *p;
+	size_t i;
+
+	(void)ask;
+	json_array_foreach (profiles, i, p)
+		if (!rc)
+			rc = profile_text_class(p);
 	return rc ? 1 : listing_end();
+}
+
+static int profile_show(struct profile_ask *ask)
+{
+	struct iocom_err err = {0};
+	json_t *answer = NULL;
+
+	profile_ask_begin(ask, "list", 1 + (ask->input_mb >= 0));
+	pack_bin(&ask->pk, "class", ask->class_name, strlen(ask->class_name));
+	if (ask->input_mb >= 0)
+		pack_f64(&ask->pk, "input_mb", ask->input_mb);
+	if (profile_ask_send(ask, &answer, &err))
+		return profile_failed_to(&err);
+	if (!ask->json && !json_array_size(json_object_get(answer, "profiles"))) {
+		json_decref(answer);
+		iocom_err_set(&err, 1, "nothing is known about a class '%s'", ask->class_name);
+		return profile_failed_to(&err);
+	}
+	return cmd_profile_answer(ask, answer, print_class);
+}
+
+static int print_nothing(const struct profile_ask *ask, const json_t *answer)
+{
+	(void)ask;
+	(void)answer;
+	return 0;
+}
+
+/* Sends WHAT about the class. */
+static int profile_of_class(struct profile_ask *ask, const char *what,
+			    const struct need_options *needs)
+{
+	struct iocom_err err = {0};
+	json_t *answer = NULL;
+
+	profile_ask_begin(ask, what, 1 + (needs != NULL));
+	pack_bin(&ask->pk, "class", ask->class_name, strlen(ask->class_name));
+	if (needs) {
+		pack_key(&ask->pk, "need");
+		need_options_pack(needs, &ask->pk);
+	}
+	if (profile_ask_send(ask, &answer, &err))
+		return profile_failed_to(&err);
+	return cmd_profile_answer(ask, answer, print_nothing);
+}
+
+static int profile_set_needs(struct profile_ask *ask)
+{
+	struct need_options needs;
+	struct iocom_err err = {0};
+	bool any = false;
+
+	if (placement_request_needs(&ask->request, &needs, &err))
+		return profile_failed_to(&err), 2;
+	for (enum need_field f = 0; f < NEED_FIELDS; f++)
+		any = any || needs.value[f] >= 0;
+	if (any == ask->reset) {
+		fprintf(stderr, "iocom profile: set takes %s\n",
+			any ? "needs or --reset, not both"
+			    : "what the class needs, for example --mem 500M, or --reset");
+		return 2;
+	}
+	return profile_of_class(ask, ask->reset ? "unset" : "set", ask->reset ? NULL : &needs);
+}
+
+static int profile_forget_class(struct profile_ask *ask)
+{
+	return profile_of_class(ask, "forget", NULL);
+}
+
+/* --- the command line ---------------------------------------------------------------------- */
+
+static const struct profile_word words[] = {
+	{"list", profile_list_classes, BIT(OPT_JSON) | BIT(OPT_USER), false, false},
+	{"show", profile_show, BIT(OPT_JSON) | BIT(OPT_USER) | BIT(OPT_INPUT), false, true},
+	{"set", profile_set_needs, BIT(OPT_JSON) | BIT(OPT_USER) | BIT(OPT_RESET), true, true},
+	{"forget", profile_forget_class, BIT(OPT_JSON) | BIT(OPT_USER) | BIT(OPT_FORGET), false,
+	 true},
+	{"export", profile_file_export, BIT(OPT_USER) | BIT(OPT_FORCE), false, false},
+	{"import", profile_file_import,
+	 BIT(OPT_JSON) | BIT(OPT_USER) | BIT(OPT_FORCE) | BIT(OPT_DRY_RUN), false, false},
+};
+
+static const struct profile_word *profile_word(const char *name)
+{
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(words[i].name, name))
+			return &words[i];
+	return NULL;
+}
+
+static int profile_take_user(struct profile_ask *ask, const char *name)
+{
+	const struct passwd *pw = getpwnam(name);
+	unsigned long uid;
+	char *end;
+
+	errno = 0;
+	uid = pw ? pw->pw_uid : strtoul(name, &end, 10);
+	if (!pw && (end == name || *end || errno || *name == '-' || uid >= UINT32_MAX)) {
+		fprintf(stderr, "iocom profile: there is no user '%s' on this machine\n", name);
+		return 2;
+	}
+	ask->of_user = true;
+	ask->uid = (uid_t)uid;
+	return 0;
+}
+
+static int profile_take_input(struct profile_ask *ask, const char *text)
+{
+	double bytes;
+
+	if (placement_request_size(text, 1, &bytes)) {
+		fprintf(stderr,
+			"iocom profile: --input takes a size such as 340M or 2Gi, not '%s'\n",
+			text);
+		return 2;
+	}
+	ask->input_mb = bytes / 1e6;
+	return 0;
+}
+
+/* Takes one option of ours.  Returns 0 or the exit status. */
+static int profile_take(struct profile_ask *ask, int option)
+{
+	ask->given |= BIT(option);
+	switch (option) {
+	case OPT_JSON:
+		ask->json = true;
+		return 0;
+	case OPT_USER:
+		return profile_take_user(ask, optarg);
+	case OPT_INPUT:
+		return profile_take_input(ask, optarg);
+	case OPT_RESET:
+		ask->reset = true;
+		return 0;
+	case OPT_DRY_RUN:
+		ask->dry_run = true;
+		return 0;
+	case OPT_FORCE:
+		ask->force = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Returns 0; -1: go on with nothing, help was asked for; or the exit status. */
+static int profile_options(struct profile_ask *ask, int argc, char **argv)
+{
+	const struct option *all = placement_request_options(own_options);
+	struct iocom_err err = {0};
+	int c, rc = 0;
+
+	while (!rc && (c = getopt_long(argc, argv, "h", all, NULL)) != -1) {
+		if (c == 'h')
+			return fputs(help, stdout), -1;
+		if (c == '?')
+			return fputs(help, stderr), 2;
+		if (c < ASK_FIRST) {
+			rc = profile_take(ask, c);
+		} else if (placement_request_take(&ask->request, c, optarg, &err)) {
+			profile_failed_to(&err);
+			rc = 2;
+		}
+	}
+	return rc;
+}
+
+/* Returns what is wrong with the options for WORD; NULL: nothing. */
+static const char *profile_wrong(const struct profile_ask *ask, const struct profile_word *word)
+{
+	const struct placement_ask *asked = &ask->request.ask;
+	bool needs = ask->request.io_bytes >= 0;
+
+	for (enum need_field f = 0; f < NEED_FIELDS; f++)
+		needs = needs || asked->need.value[f] >= 0;
+	if (needs && !word->needs)
+		return "needs are told to `iocom profile set CLASS` only";
+	if (*asked->policy || *asked->node || *asked->comment)
+		return "--policy, --node and --comment are options of iocom run";
+	if (*asked->class_name && strcmp(word->name, "export") != 0)
+		return "--class is an option of export; elsewhere the class is named without it";
+	return NULL;
+}
+
+/* Returns the exit status. */
+static int profile_go(struct profile_ask *ask, const struct profile_word *word, int n, char **rest)
+{
+	const char *wrong = profile_wrong(ask, word);
+	int most = strcmp(word->name, "list") != 0;
+
+	for (const struct option *o = own_options; o->name && !wrong; o++) {
+		if (o->val == 'h' || !(ask->given & ~word->allowed & BIT(o->val)))
+			continue;
+		fprintf(stderr, "iocom profile: --%s is no option of %s\n", o->name, word->name);
+		return 2;
+	}
+	if (!wrong && n > most)
+		wrong = word->of_class ? "takes one class"
+			: most	       ? "takes one file"
+				       : "list takes no name";
+	if (!wrong && n < 1 && word->of_class)
+		wrong = "which class? (`iocom profile` lists them)";
+	if (!wrong && n < 1 && !strcmp(word->name, "import"))
+		wrong = "which file? (- is standard input)";
+	if (!wrong && word->of_class && (!*rest[0] || strlen(rest[0]) >= PLACEMENT_CLASS_MAX))
+		wrong = "a class has a name of 1 to 63 bytes";
+	if (wrong) {
+		fprintf(stderr, "iocom profile: %s\n", wrong);
+		return 2;
+	}
+	if (word->of_class)
+		ask->class_name = rest[0];
+	else
+		ask->file = n ? rest[0] : NULL;
+	return word->run(ask);
 }
 
 int cmd_profile(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"forget", no_argument, NULL, 'f'},
-		{"json", no_argument, NULL, 'j'},
-		{"run-dir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const char *run_dir = NULL, *class_name;
-	bool forget = false, json = false;
-	struct iocom_err err = {0};
-	json_t *answer = NULL;
-	int c, rc;
+	struct profile_ask ask = {.input_mb = -1};
+	const struct profile_word *word;
+	int rc, n;
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (c == 'f')
-			forget = true;
-		else if (c == 'j')
-			json = true;
-		else if (c == 'r')
-			run_dir = optarg;
-		else
-			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
-	}
-	class_name = optind < argc ? argv[optind] : NULL;
-	if (optind + 1 < argc || (forget && !class_name)) {
-		fprintf(stderr, "iocom profile: %s\n",
-			forget && !class_name ? "which class? (`iocom profile` lists them)"
-					      : "takes one class");
-		return 2;
-	}
-	if (ask_profile(run_dir, class_name, forget, &answer, &err)) {
-		fprintf(stderr, "iocom profile: %s\n", err.text);
-		return 1;
-	}
-	rc = json ? listing_print_json(answer) : cmd_profile_print(answer, class_name, forget);
-	json_decref(answer);
-	return rc;
+	placement_request_init(&ask.request);
+	rc = profile_options(&ask, argc, argv);
+	if (rc)
+		return rc < 0 ? 0 : rc;
+	n = argc - optind;
+	word = n ? profile_word(argv[optind]) : profile_word("list");
+	if (word && n)
+		return profile_go(&ask, word, n - 1, argv + optind + 1);
+	if (!word)
+		word = profile_word("show");
+	/* As before there were words: a class alone, or --forget with it. */
+	if (ask.given & BIT(OPT_FORGET))
+		word = profile_word("forget");
+	return profile_go(&ask, word, n, argv + optind);
 }

@@ -21,6 +21,7 @@
 #include "balancer/record/record_file.h"
 #include "balancer/record/record_stream.h"
 #include "balancer/view/recording.h"
+#include "balancer/view/replace.h"
 
 #define DELAY_LEAST_S 0.1 /* the limit of iocom top */
 #define DELAY_MOST_S  3600.0
@@ -295,7 +296,7 @@ static int merge_file(const struct options *o, char **files, int n, struct iocom
 	leftover = temporary;
 	rc = merge_into(temporary, files, n, err);
 	if (!rc)
-		rc = record_file_rename(temporary, o->merge, o->force, err);
+		rc = replace_rename(temporary, o->merge, o->force, err);
 	leftover = NULL;
 	if (rc)
 		unlink(temporary);
@@ -307,7 +308,7 @@ static int cmd_record_merge(const struct options *o, char **files, int n)
 {
 	struct sigaction action = {.sa_handler = drop_leftover};
 	struct iocom_err err = {0};
-	int rc = record_file_check(o->merge, o->force, &err);
+	int rc = replace_check(o->merge, o->force, &err);
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);

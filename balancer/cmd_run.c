@@ -556,6 +556,7 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 /* Returns the exit code, or -1: it failed before the job began, and ERR says how. */
 static int run_placed(struct run *run, const struct placement *answer, struct iocom_err *err)
 {
+	char before[SPEC_JOB_MAX + 64];
 	struct spec spec = {0};
 	int status;
 
@@ -566,6 +567,11 @@ static int run_placed(struct run *run, const struct placement *answer, struct io
 	run->report.job = spec.job;
 	run->report.node = spec.node;
 	run_report_placed(&run->report, answer);
+	/* A batch has many workers, and one list of needs: `iocom explain` says it of each. */
+	if (!run->request.ask.worker && answer->attempt <= 1) {
+		snprintf(before, sizeof(before), "%s: job %s: ", run->name, spec.job);
+		placement_text_unmet(answer, before, stderr);
+	}
 	if (run->verbose) {
 		fprintf(stderr, "%s: job %s: ", run->name, spec.job);
 		placement_text_line(answer, stderr);

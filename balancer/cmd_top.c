@@ -13,13 +13,15 @@
 
 #include "balancer/commands.h"
 #include "balancer/top/top.h"
+#include "balancer/top/top_far.h"
 
 #define INTERVAL_LEAST_S 0.1
 #define INTERVAL_MOST_S	 3600.0
 
 static const char help[] =
 	"usage: iocom top [-bcjt] [-n COUNT] [-d SECONDS] [--json] [--sort KEY] [-u USER]\n"
-	"                 [-f TEXT] [--active] [--io] [--no-color] [--no-wait] [--direct]\n"
+	"                 [-H NODE] [-f TEXT] [--active] [--io] [--no-color] [--no-wait] "
+	"[--direct]\n"
 	"                 [--run-dir DIR]\n"
 	"Shows what every task does to disks, network, CPU and memory, as the kernel counts it,\n"
 	"heaviest first.  Asks the agent; as root it counts by itself where no agent runs.\n\n"
@@ -32,6 +34,8 @@ static const char help[] =
 	"      --sort KEY       order by KEY (share), one of:\n"
 	"                       ";
 static const char help_end[] =
+	"  -H, --node NODE      of another node, through this one's agent: your tasks there; as\n"
+	"                       root all, if it lets other nodes' root ask (allow_root)\n"
 	"  -u, --uid USER       only tasks and jobs of this user (name or number)\n"
 	"  -f, --filter TEXT    only rows that have all words of TEXT in name, user, job or pid\n"
 	"      --active         only rows that did something\n"
@@ -164,6 +168,9 @@ static int cmd_top_take(int option, struct top_options *o, struct iocom_err *err
 		return parse_user(optarg, &o->model.uid, err);
 	case OPT_SORT:
 		return parse_sort(optarg, o, err);
+	case 'H':
+		o->source.node = optarg;
+		return 0;
 	case 'f':
 		o->model.text = optarg;
 		return 0;
@@ -184,6 +191,7 @@ static int cmd_top_parse(int argc, char **argv, struct top_options *o, struct io
 		{"batch", no_argument, NULL, 'b'},
 		{"count", required_argument, NULL, 'n'},
 		{"delay", required_argument, NULL, 'd'},
+		{"node", required_argument, NULL, 'H'},
 		{"uid", required_argument, NULL, 'u'},
 		{"user", required_argument, NULL, 'u'},
 		{"json", no_argument, NULL, OPT_JSON},
@@ -204,10 +212,16 @@ static int cmd_top_parse(int argc, char **argv, struct top_options *o, struct io
 	};
 	int c, rc = 0;
 
-	while (!rc && (c = getopt_long(argc, argv, "bn:d:u:jtcf:h", options, NULL)) != -1)
+	while (!rc && (c = getopt_long(argc, argv, "bn:d:u:H:jtcf:h", options, NULL)) != -1)
 		rc = cmd_top_take(c, o, err);
 	if (!rc && optind < argc)
 		return iocom_err_set(err, -EINVAL, "takes no argument '%s'", argv[optind]);
+	if (!rc && o->source.node && o->source.direct)
+		return iocom_err_set(err, -EINVAL,
+				     "--direct counts on this machine, -H asks another node");
+	if (!rc && o->source.node && o->source.interval_s * 1000 > TOP_FAR_MOST_MS)
+		return iocom_err_set(err, -EINVAL, "with -H, -d takes at most %d seconds",
+				     TOP_FAR_MOST_MS / 1000);
 	return rc;
 }
 

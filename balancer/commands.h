@@ -10,11 +10,13 @@
 int cmd_batch(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
+int cmd_complete(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_jobs(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);
+int cmd_owner(int argc, char **argv);
 int cmd_place(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_record(int argc, char **argv);

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "balancer/client.h"
+#include "balancer/reach.h"
 #include "user/pack.h"
 
 int job_command_option(struct job_command *command, int argc, char **argv, const char *letters,
@@ -38,14 +38,24 @@ int job_command_option(struct job_command *command, int argc, char **argv, const
 int job_command_ask(const struct job_command *command, const char *op, const char *job, int signal,
 		    json_t **answer, struct iocom_err *err)
 {
+	char name[SPEC_JOB_MAX];
+	struct reach reach;
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
+	int rc = reach_open(&reach, command->run_dir, err);
 
-	pack_begin(&pk, &buffer, 3 + (signal >= 0));
-	pack_str(&pk, "op", op);
-	pack_u64(&pk, "v", 1);
-	pack_str(&pk, "job", job);
-	if (signal >= 0)
-		pack_u64(&pk, "signal", (uint64_t)signal);
-	return client_ask(command->run_dir, &buffer, answer, err);
+	if (!rc)
+		rc = reach_job(&reach, job, name, err);
+	if (!rc) {
+		pack_begin(&pk, &buffer, 3 + (signal >= 0));
+		pack_str(&pk, "op", op);
+		pack_u64(&pk, "v", 1);
+		pack_str(&pk, "job", name);
+		if (signal >= 0)
+			pack_u64(&pk, "signal", (uint64_t)signal);
+		rc = reach_home(&reach, name, &buffer, answer, err);
+		msgpack_sbuffer_destroy(&buffer);
+	}
+	reach_close(&reach);
+	return rc;
 }

@@ -38,8 +38,8 @@ enum { JOB_COMMAND_JSON = 0x200, JOB_COMMAND_RUN_DIR, JOB_COMMAND_END };
 int job_command_option(struct job_command *command, int argc, char **argv, const char *letters,
 		       const struct option *options);
 /*
- * Sends request OP about JOB; SIGNAL negative: without a signal.  Returns 0 or negative errno,
- * as client_ask does.
+ * Sends request OP about JOB, named as people do, to its home, wherever that is; SIGNAL negative:
+ * without a signal.  Returns 0 or negative errno, as reach_home does.
  */
 int job_command_ask(const struct job_command *command, const char *op, const char *job, int signal,
 		    json_t **answer, struct iocom_err *err);

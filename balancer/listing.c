@@ -14,7 +14,8 @@
 #include "iocom/array.h"
 #include "user/utf8.h"
 
-#define CUT_MIN 16 /* least width of the last column */
+#define UNIT_BYTES 5  /* "MB).", at most */
+#define CUT_MIN	   16 /* least width of the last column */
 
 struct listing {
 	const struct listing_column *columns;
@@ -22,6 +23,7 @@ struct listing {
 	char **cells;
 	size_t ncells, room;
 	bool cut;
+	unsigned limit; /* listing_limit; 0: none */
 	bool failed;
 };
 
@@ -65,6 +67,12 @@ void listing_cut(struct listing *l)
 		l->cut = true;
 }
 
+void listing_limit(struct listing *l, unsigned width)
+{
+	if (l)
+		l->limit = width;
+}
+
 void listing_free(struct listing *l)
 {
 	if (!l)
@@ -103,71 +111,192 @@ void listing_cell(struct listing *l, const char *fmt, ...)
 	va_end(ap);
 }
 
-static int column_width(const struct listing *l, size_t column)
+/* The bytes of the characters of TEXT that fit into COLUMNS columns. */
+static size_t bytes_of(const char *text, unsigned columns)
 {
-	size_t width = strlen(l->columns[column].title);
+	char one[8];
+	uint32_t c;
+	size_t i = 0, n;
 
-	for (size_t i = column; i < l->ncells; i += l->ncolumns)
-		if (strlen(l->cells[i]) > width)
-			width = strlen(l->cells[i]);
+	for (; (n = utf8_next(text + i, &c)); i += n) {
+		unsigned width;
+
+		snprintf(one, sizeof(one), "%.*s", (int)n, text + i);
+		width = utf8_width(one);
+		if (width > columns)
+			break;
+		columns -= width;
+	}
+	return i;
+}
+
+void listing_name(char *out, size_t size, const char *name, unsigned width)
+{
+	unsigned all = utf8_width(name), head = (width - 3 + 1) / 2, tail = width - 3 - head;
+
+	if (all <= width)
+		snprintf(out, size, "%s", name);
+	else
+		snprintf(out, size, "%.*s...%s", (int)bytes_of(name, head), name,
+			 name + bytes_of(name, all - tail));
+}
+
+void listing_line(FILE *out, const char *text)
+{
+	if (utf8_width(text) <= LISTING_WIDTH)
+		fprintf(out, "%s\n", text);
+	else
+		fprintf(out, "%.*s...\n", (int)bytes_of(text, LISTING_WIDTH - 3), text);
+}
+
+/* The bytes up to the next place for a line's end: not between a number and its unit. */
+static size_t wrap_word(const char *text)
+{
+	size_t n = strcspn(text, " "), unit;
+
+	if (!n || text[n - 1] < '0' || text[n - 1] > '9' || text[n] != ' ')
+		return n;
+	unit = strcspn(text + n + 1, " ");
+	return unit && unit <= UNIT_BYTES ? n + 1 + unit : n;
+}
+
+void listing_wrap(FILE *out, const char *text, unsigned indent)
+{
+	unsigned at = 0;
+
+	for (bool first = true; *text; first = false) {
+		size_t blanks = strspn(text, " "), n = wrap_word(text + blanks);
+		char *word = strndup(text + blanks, n);
+		unsigned width = word ? utf8_width(word) : (unsigned)n;
+
+		if (first) {
+			at = (unsigned)blanks + width; /* the text has its own first indent */
+			fprintf(out, "%.*s", (int)(blanks + n), text);
+		} else if (at + blanks + width > LISTING_WIDTH) {
+			at = indent + width;
+			fprintf(out, "\n%*s%.*s", (int)indent, "", (int)n, text + blanks);
+		} else {
+			at += (unsigned)blanks + width;
+			fprintf(out, "%.*s", (int)(blanks + n), text);
+		}
+		free(word);
+		text += blanks + n;
+	}
+	fputc('\n', out);
+}
+
+static int column_wanted(const struct listing *l, size_t column)
+{
+	unsigned width = (unsigned)strlen(l->columns[column].title);
+
+	for (size_t i = column; i < l->ncells; i += l->ncolumns) {
+		unsigned needed = utf8_width(l->cells[i]);
+
+		width = needed > width ? needed : width;
+	}
 	return (int)width;
 }
 
+/* The first column of a table with a limit gives what the others need. */
+static int column_width(const struct listing *l, size_t column)
+{
+	int width = column_wanted(l, column), others = 0;
+
+	if (column || !l->limit)
+		return width;
+	for (size_t c = 1; c < l->ncolumns; c++)
+		others += column_wanted(l, c) + 2;
+	if (width + others <= (int)l->limit)
+		return width;
+	width = (int)l->limit - others;
+	return width > LISTING_NAME_MIN ? width : LISTING_NAME_MIN;
+}
+
 /* The terminal's columns left for the last column; INT_MAX: no terminal. */
-static int room_for_last(const struct listing *l)
+static int room_for_last(const struct listing *l, const int *widths)
 {
 	unsigned width = listing_width(), used = 0;
 
 	if (width == UINT_MAX)
 		return INT_MAX;
 	for (size_t c = 0; c + 1 < l->ncolumns; c++)
-		used += (unsigned)column_width(l, c) + 2;
+		used += (unsigned)widths[c] + 2;
 	/* A narrow terminal still gets a usable last column. */
 	return (int)(width > used + CUT_MIN ? width - used : CUT_MIN);
 }
 
-/* Prints at most ROOM columns of TEXT, one for each character of UTF-8. */
+/* Prints at most ROOM columns of TEXT. */
 static void print_cut(FILE *out, const char *text, int room)
 {
-	int columns = 0, keep = 0;
+	char piece[8];
+	size_t n = 0, bytes;
+	uint32_t c;
+	int columns = 0;
 
-	for (int i = 0; text[i]; i++) {
-		if (((unsigned char)text[i] & 0xc0) == 0x80)
-			continue;
-		if (columns == room - 3)
-			keep = i;
-		columns++;
-	}
-	if (columns > room)
-		fprintf(out, "%.*s...\n", keep, text);
-	else
+	if (utf8_width(text) <= (unsigned)room) {
 		fprintf(out, "%s\n", text);
+		return;
+	}
+	for (; (bytes = utf8_next(text + n, &c)); n += bytes) {
+		memcpy(piece, text + n, bytes);
+		piece[bytes] = 0;
+		columns += (int)utf8_width(piece);
+		if (columns > room - 3)
+			break;
+	}
+	fprintf(out, "%.*s...\n", (int)n, text);
 }
 
-static void print_cell(const struct listing *l, FILE *out, size_t column, const char *text)
+static void print_cell(const struct listing *l, const int *widths, FILE *out, size_t column,
+		       const char *text)
 {
-	const char *gap = column ? "  " : "";
+	const struct listing_column *c = &l->columns[column];
+	bool last = column + 1 == l->ncolumns;
+	char name[256];
+	int blanks;
 
-	if (column + 1 == l->ncolumns && l->cut) {
-		fputs(gap, out);
-		print_cut(out, text, room_for_last(l));
-	} else if (column + 1 == l->ncolumns && !l->columns[column].right)
-		fprintf(out, "%s%s\n", gap, text);
-	else
-		fprintf(out, "%s%*s%s", gap,
-			l->columns[column].right ? column_width(l, column)
-						 : -column_width(l, column),
-			text, column + 1 == l->ncolumns ? "\n" : "");
+	if (!column && l->limit) {
+		listing_name(name, sizeof(name), text, (unsigned)widths[0]);
+		text = name;
+	}
+	if (column)
+		fputs("  ", out);
+	if (last && l->cut) {
+		print_cut(out, text, room_for_last(l, widths));
+		return;
+	}
+	/* printf counts bytes, a terminal columns */
+	blanks = last && !c->right ? 0 : widths[column] - (int)utf8_width(text);
+	fprintf(out, "%*s%s%*s%s", c->right ? blanks : 0, "", text, c->right ? 0 : blanks, "",
+		last ? "\n" : "");
+}
+
+void listing_text(FILE *out, const char *text)
+{
+	uint32_t c;
+	size_t n;
+
+	for (; (n = utf8_next(text, &c)); text += n) {
+		if (utf8_printable(c))
+			fwrite(text, 1, n, out);
+		else
+			fputc('?', out);
+	}
 }
 
 int listing_print(const struct listing *l, FILE *out)
 {
-	if (!l || l->failed)
+	int *widths = l && !l->failed ? calloc(l->ncolumns, sizeof(*widths)) : NULL;
+
+	if (!widths)
 		return -ENOMEM;
 	for (size_t c = 0; c < l->ncolumns; c++)
-		print_cell(l, out, c, l->columns[c].title);
+		widths[c] = column_width(l, c);
+	for (size_t c = 0; c < l->ncolumns; c++)
+		print_cell(l, widths, out, c, l->columns[c].title);
 	for (size_t i = 0; i < l->ncells; i++)
-		print_cell(l, out, i % l->ncolumns, l->cells[i]);
+		print_cell(l, widths, out, i % l->ncolumns, l->cells[i]);
+	free(widths);
 	return 0;
 }
 

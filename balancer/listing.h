@@ -27,12 +27,32 @@ void listing_free(struct listing *l);
 __attribute__((format(printf, 2, 3))) void listing_cell(struct listing *l, const char *fmt, ...);
 /* Cuts the last column, which is text, at the terminal's width if there is a terminal. */
 void listing_cut(struct listing *l);
+/*
+ * Makes each row fit into WIDTH: names in the first column are cut in their middle for that, to
+ * LISTING_NAME_MIN at least.
+ */
+void listing_limit(struct listing *l, unsigned width);
+#define LISTING_NAME_MIN 9
 /* Prints all rows; the last column is not padded.  Returns 0 or -ENOMEM. */
 int listing_print(const struct listing *l, FILE *out);
+
+/* Prints TEXT, which may hold any bytes: '?' stands for what is not printable. */
+void listing_text(FILE *out, const char *text);
 
 /* These read a field; a missing one is 0 or "". */
 double listing_number(const json_t *object, const char *key);
 const char *listing_string(const json_t *object, const char *key);
+
+#define LISTING_WIDTH 80 /* what is for people fits into so many columns */
+/*
+ * Prints TEXT in lines of at most LISTING_WIDTH columns, the second and later ones after INDENT
+ * blanks.  A word that is longer has a line of its own.
+ */
+void listing_wrap(FILE *out, const char *text, unsigned indent);
+/* Prints a line, cut at LISTING_WIDTH: "...". */
+void listing_line(FILE *out, const char *text);
+/* Copies NAME, in WIDTH columns (9 at least): a longer one is cut in its middle. */
+void listing_name(char *out, size_t size, const char *name, unsigned width);
 
 /* Formats a quantity for people, without exponents: "0.0015", "3.24", "21190". */
 void listing_quantity(char *out, size_t size, double value);

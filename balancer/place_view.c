@@ -14,6 +14,7 @@
 #include "balancer/view/json_text.h"
 #include "balancer/listing.h"
 #include "balancer/view/plan_json.h"
+#include "balancer/view/replace.h"
 #include "balancer/placement_text.h"
 #include "balancer/view/view_decide.h"
 #include "balancer/view/view_json.h"
@@ -127,7 +128,8 @@ static int place_view_write_text(const char *path, const char *text, size_t leng
  * Writes a temporary file and renames it, so that PATH is never incomplete; devices and pipes
  * are written directly.
  */
-static int place_view_write_whole(const char *path, const char *text, size_t length)
+static int place_view_write_whole(const char *path, bool force, const char *text, size_t length,
+				  struct iocom_err *err)
 {
 	struct stat st;
 	char *part;
@@ -138,8 +140,8 @@ static int place_view_write_whole(const char *path, const char *text, size_t len
 	if (asprintf(&part, "%s.part", path) < 0)
 		return -ENOMEM;
 	rc = place_view_write_text(part, text, length);
-	if (!rc && rename(part, path))
-		rc = -errno;
+	if (!rc)
+		rc = replace_rename(part, path, force, err);
 	if (rc)
 		unlink(part);
 	free(part);
@@ -155,7 +157,7 @@ static char *text_line(const json_t *view, size_t *length)
 	return text;
 }
 
-int place_view_save(const char *path, struct placement *answer, struct iocom_err *err)
+int place_view_save(const char *path, bool force, struct placement *answer, struct iocom_err *err)
 {
 	json_t *view = placement_take_view(answer);
 	size_t length = 0;
@@ -167,7 +169,9 @@ int place_view_save(const char *path, struct placement *answer, struct iocom_err
 	text = json_msgpack_named(path) ? json_msgpack_dump(view, &length)
 					: text_line(view, &length);
 	json_decref(view);
-	rc = text ? place_view_write_whole(path, text, length) : -ENOMEM;
+	rc = text ? place_view_write_whole(path, force, text, length, err) : -ENOMEM;
 	free(text);
-	return rc ? iocom_err_set(err, rc, "cannot write %s: %s", path, strerror(-rc)) : 0;
+	return rc && !*err->text
+		       ? iocom_err_set(err, rc, "cannot write %s: %s", path, strerror(-rc))
+		       : rc;
 }

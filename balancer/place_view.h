@@ -15,8 +15,9 @@
 int place_view(const char *path, const char *policy, bool json);
 /*
  * Takes the view out of an agent's answer and writes it to PATH, whole or not at all.  Returns 0;
- * -ENODATA: the agent is too old to send it; negative errno with the reason in ERR.
+ * -ENODATA: the agent is too old to send it; -EEXIST without FORCE; negative errno with the reason
+ * in ERR.
  */
-int place_view_save(const char *path, struct placement *answer, struct iocom_err *err);
+int place_view_save(const char *path, bool force, struct placement *answer, struct iocom_err *err);
 
 #endif

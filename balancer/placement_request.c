@@ -14,6 +14,8 @@
 
 #include "balancer/client.h"
 #include "balancer/job_class.h"
+#include "balancer/job_input.h"
+#include "user/utf8.h"
 
 const char ask_help[] =
 	"where:\n"
@@ -247,20 +249,6 @@ int placement_request_node(struct placement_request *r, const char *node, struct
 
 /* --- packing ----------------------------------------------------------------------- */
 
-/* One printable line of the command, for listings; cut at 255 bytes. */
-static void placement_request_command_line(char *const *command, char *out, size_t size)
-{
-	size_t at = 0;
-
-	for (; *command && at + 1 < size; command++) {
-		for (const char *c = *command; *c && at + 1 < size; c++)
-			out[at++] = (char)(isprint((unsigned char)*c) ? *c : '?');
-		if (command[1] && at + 1 < size)
-			out[at++] = ' ';
-	}
-	out[at] = 0;
-}
-
 void placement_request_class(const struct placement_request *r, char *const *command,
 			     char out[PLACEMENT_CLASS_MAX])
 {
@@ -289,12 +277,20 @@ static int requests_of_bytes(const struct placement_request *r, struct need_opti
 	return 0;
 }
 
+int placement_request_needs(const struct placement_request *r, struct need_options *out,
+			    struct iocom_err *err)
+{
+	*out = r->ask.need;
+	return requests_of_bytes(r, out, err);
+}
+
 int placement_request_pack(const struct placement_request *r, bool run, const char *cwd,
 			   const char *executable, char *const *command, msgpack_sbuffer *out,
 			   struct iocom_err *err)
 {
 	char *const shown[] = {(char *)r->shown, NULL};
 	struct placement_ask ask = r->ask;
+	struct job_input input;
 
 	if (strlen(cwd) >= sizeof(ask.cwd) || strlen(executable) >= sizeof(ask.executable))
 		return iocom_err_set(err, -ENAMETOOLONG,
@@ -306,9 +302,11 @@ int placement_request_pack(const struct placement_request *r, bool run, const ch
 	strcpy(ask.cwd, cwd);
 	strcpy(ask.executable, executable);
 	placement_request_class(r, command, ask.class_name);
-	placement_request_command_line(r->shown ? shown : command, ask.command,
-				       sizeof(ask.command));
+	utf8_line(r->shown ? shown : command, ask.command, sizeof(ask.command));
 	ask.run = run;
+	input = job_input(command);
+	ask.input_bytes = input.bytes;
+	ask.input_id = input.id;
 	placement_ask_pack(&ask, out);
 	return 0;
 }

@@ -32,6 +32,9 @@ void placement_request_init(struct placement_request *request);
 const struct option *placement_request_options(const struct option *own);
 /* Returns whether OPTION is our option of that name. */
 bool placement_request_is(int option, const char *name);
+/* The needs that the options told, those of --io too.  Returns 0, or -EINVAL with the reason. */
+int placement_request_needs(const struct placement_request *request, struct need_options *needs,
+			    struct iocom_err *err);
 /* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the reason in ERR. */
 int placement_request_take(struct placement_request *request, int option, const char *value,
 			   struct iocom_err *err);

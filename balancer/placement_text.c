@@ -2,22 +2,28 @@
 /* A placement answer for people; see placement_text.h. */
 #include "balancer/placement_text.h"
 
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "balancer/listing.h"
+#include "balancer/placement_reason.h"
 
-static const char *chosen(const struct placement *p)
-{
-	return *p->node ? p->node : p->plan.node;
-}
+#define NODE_WIDTH 24 /* of a node's name in a sentence or a list */
+#define NODE_BYTES 128
 
-/* Returns the last reason that judged NODE and has two sides: this one decided. */
-static const struct plan_reason *deciding(const struct placement *p, const char *node)
+/* Prints a line that is wrapped, with INDENT before its second and later parts. */
+__attribute__((format(printf, 3, 4))) static void say(FILE *out, unsigned indent, const char *fmt,
+						      ...)
 {
-	for (size_t i = p->plan.nreasons; i-- > 0;)
-		if (!strcmp(p->plan.reasons[i].node, node) && *p->plan.reasons[i].relation)
-			return &p->plan.reasons[i];
-	return NULL;
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) >= 0)
+		listing_wrap(out, text, indent);
+	va_end(ap);
+	free(text);
 }
 
 /*
@@ -32,28 +38,6 @@ static bool placement_text_overload(const struct placement *p, bool true_one)
 		found = strstr(p->plan.reasons[i].criterion, "-overloaded") &&
 			(p->plan.reasons[i].holds || !true_one);
 	return found;
-}
-
-static void reason_numbers(const struct plan_reason *r, FILE *out)
-{
-	char left[32], right[32];
-
-	listing_quantity(left, sizeof(left), r->left);
-	listing_quantity(right, sizeof(right), r->right);
-	fprintf(out, "%s %s %s %s", left, r->relation, right, r->unit);
-}
-
-/*
- * Returns true if memory decided and no other node has the room.  The reasons do not show that for
- * each node, because nodes that cannot win are not all judged.
- */
-static bool fits_nowhere_else(const struct placement *p)
-{
-	bool memory = false;
-
-	for (size_t i = 0; i < p->plan.nreasons; i++)
-		memory |= !strncmp(p->plan.reasons[i].criterion, "mem-", 4);
-	return memory && placement_wanted_mb(p) > 0 && !placement_room_elsewhere(p);
 }
 
 /* A view has the queue of a batch system; an agent has none. */
@@ -93,13 +77,15 @@ static void kept_sentence(const struct placement *p, FILE *out)
 {
 	const char *policy = p->policy, *home = p->home;
 
-	if (!strcmp(policy, "nlb"))
+	if (*p->light)
+		fprintf(out, "It runs at home, on %s: %s.", home, p->light);
+	else if (!strcmp(policy, "nlb"))
 		fprintf(out, "nlb never moves a job: it runs at home, on %s.", home);
 	else if (placement_known(p) == 1)
 		fprintf(out, "%s keeps it at home, on %s: no other node is known.", policy, home);
 	else if (p->nrefused && strcmp(p->plan.node, home))
 		kept_by_refusal(p, out);
-	else if (fits_nowhere_else(p))
+	else if (placement_reason_no_room(p))
 		fprintf(out, "%s keeps it at home, on %s: no other node has room for its memory.",
 			policy, home);
 	else if (was_tested(p, "delay-home"))
@@ -116,16 +102,17 @@ static void kept_sentence(const struct placement *p, FILE *out)
 		fprintf(out, "%s keeps it at home, on %s.", policy, home);
 }
 
-/* Says in one sentence what was decided, and by which policy. */
-static void sentence(const struct placement *p, FILE *out)
+/* Says what was decided, and by which policy, in one sentence that ends with a full stop. */
+static void decision_sentence(const struct placement *p, FILE *out)
 {
-	const char *node = chosen(p), *planned = p->plan.node;
+	const char *node = placement_reason_chosen(p), *planned = p->plan.node;
 
 	if (p->ask.picked)
 		fprintf(out, "-N chose %s; %s alone would have taken %s.", node, p->policy,
 			planned);
 	else if (p->forced)
-		fprintf(out, "You asked for %s; %s would have taken %s.", node, p->policy, planned);
+		fprintf(out, "You asked for %s; %s would have taken %s.", node, p->policy,
+			strcmp(node, planned) ? planned : "it, too");
 	else if (p->plan.queued)
 		queued_sentence(p, out);
 	else if (p->failed && strcmp(planned, p->home))
@@ -136,11 +123,40 @@ static void sentence(const struct placement *p, FILE *out)
 		kept_sentence(p, out);
 }
 
+/* The same with the test that decided, in numbers. */
+static void sentence(const struct placement *p, FILE *out)
+{
+	const struct plan_reason *r = placement_reason_deciding(p);
+	char *text = NULL, node[NODE_BYTES];
+	size_t n = 0;
+	FILE *memory = open_memstream(&text, &n);
+
+	if (memory) {
+		decision_sentence(p, memory);
+		fclose(memory);
+	}
+	if (!text || !r) {
+		fprintf(out, "%s", text ? text : "");
+		free(text);
+		return;
+	}
+	fprintf(out, "%.*s (", (int)(n ? n - 1 : 0), text);
+	free(text);
+	listing_name(node, sizeof(node), r->node, NODE_WIDTH);
+	if (!r->holds && strcmp(r->node, p->home) != 0)
+		fprintf(out, "nearest: %s, ", node);
+	else if (strcmp(r->node, placement_reason_chosen(p)) != 0)
+		fprintf(out, "%s, ", node);
+	fprintf(out, "%s: ", r->criterion);
+	placement_reason_numbers(r, out);
+	fprintf(out, "%s).", r->holds ? "" : " does not hold");
+}
+
 /* "Expected: 4.4 s there, 9.0 s at home (corrected by 1.3 there, 0.9 at home)", without an end. */
 static void expected_clause(const struct placement *p, FILE *out)
 {
 	const struct rules_expectation *e = &p->expectation;
-	bool away = strcmp(chosen(p), p->home) != 0;
+	bool away = strcmp(placement_reason_chosen(p), p->home) != 0;
 	char there[32], home[32];
 
 	listing_span(there, sizeof(there), e->there_ms);
@@ -171,14 +187,7 @@ static void expected_line(const struct placement *p, const char *took, FILE *out
 
 void placement_text_line(const struct placement *p, FILE *out)
 {
-	const struct plan_reason *r = deciding(p, chosen(p));
-
 	sentence(p, out);
-	if (r && !p->plan.queued && !p->forced) {
-		fprintf(out, " %s: ", r->criterion);
-		reason_numbers(r, out);
-		fprintf(out, " %s.", r->holds ? "holds" : "does not hold");
-	}
 	if (p->expectation.known) {
 		fputc(' ', out);
 		expected_clause(p, out);
@@ -234,28 +243,31 @@ static void print_need(const struct placement *p, FILE *out)
 
 	if (!p->need_given)
 		return;
+	if (*p->learned)
+		fprintf(out, "%s.\n", p->learned);
 	fprintf(out, "The job needs:\n");
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
 		if (!(p->need_given & 1u << f))
 			continue;
 		listing_quantity(value, sizeof(value), p->need.value[f]);
-		fprintf(out, "  %-14s %12s  from %s\n", need_name(f), value,
-			need_source_name(p->need.source[f]));
+		fprintf(out, "  %-14s %12s  %s%s\n", need_name(f), value,
+			p->need.source[f] == NEED_SET ? "" : "from ",
+			p->need.source[f] == NEED_SET ? "set by you"
+						      : need_source_name(p->need.source[f]));
 	}
 }
 
 static void reason_row(struct listing *l, const struct plan_reason *r)
 {
-	char left[32], right[32];
+	struct placement_sides sides;
 
-	listing_quantity(left, sizeof(left), r->left);
-	listing_quantity(right, sizeof(right), r->right);
+	placement_reason_sides(r, &sides);
 	listing_cell(l, "  %s", r->node);
 	listing_cell(l, "%s", r->criterion);
-	listing_cell(l, "%s", left);
+	listing_cell(l, "%s", sides.left);
 	listing_cell(l, "%s", r->relation);
-	listing_cell(l, "%s", right);
-	listing_cell(l, "%s", r->unit);
+	listing_cell(l, "%s", sides.right);
+	listing_cell(l, "%s", sides.unit);
 	listing_cell(l, "%s", r->holds ? "yes" : "NO");
 }
 
@@ -270,7 +282,7 @@ static void print_meanings(const struct plan_record *plan, FILE *out)
 		while (j < i && strcmp(r->criterion, plan->reasons[j].criterion) != 0)
 			j++;
 		if (j == i)
-			fprintf(out, "  %-17s %s (%s)\n", r->criterion, r->text, r->source);
+			say(out, 20, "  %-17s %s (%s)", r->criterion, r->text, r->source);
 	}
 }
 
@@ -288,34 +300,99 @@ static void placement_text_print_reasons(const struct plan_record *plan, FILE *o
 	l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < plan->nreasons; i++)
 		reason_row(l, &plan->reasons[i]);
+	listing_limit(l, LISTING_WIDTH);
 	if (listing_print(l, out))
 		fprintf(out, "  (out of memory)\n");
 	listing_free(l);
 	print_meanings(plan, out);
 }
 
-/* Lists the candidates that a criterion refused, and the targets that refused at admission. */
-static void print_refusals(const struct placement *p, FILE *out)
+static bool placement_text_refused(const struct placement *p, const char *node)
+{
+	for (size_t i = 0; i < p->nrefused; i++)
+		if (!strcmp(p->refused[i].node, node))
+			return true;
+	return false;
+}
+
+/* True for a test that kept the job from a node that could have taken it. */
+static bool refuses(const struct placement *p, const struct plan_reason *r)
 {
 	const char *taken = p->failed ? "" : p->node;
+
+	return !r->holds && strcmp(r->node, taken) != 0 && strcmp(r->node, p->home) != 0;
+}
+
+/* True if a later reason, or the node itself, says more of why R's node does not have the job. */
+static bool refused_later(const struct placement *p, const struct plan_reason *r)
+{
+	for (const struct plan_reason *q = r + 1; q < p->plan.reasons + p->plan.nreasons; q++)
+		if (refuses(p, q) && !strcmp(q->node, r->node))
+			return true;
+	for (size_t i = 0; i < p->nrefused; i++)
+		if (!strcmp(p->refused[i].node, r->node))
+			return true;
+	return false;
+}
+
+static void refusal_line(FILE *out, const char *node, const char *text)
+{
+	char name[NODE_BYTES], *line = NULL;
+
+	listing_name(name, sizeof(name), node, NODE_WIDTH);
+	if (asprintf(&line, "  %s: %s", name, text) >= 0)
+		listing_line(out, line);
+	free(line);
+}
+
+/*
+ * Lists the candidates that a criterion refused, and the targets that refused at admission: one
+ * line each, with the reason that came last.
+ */
+static void print_refusals(const struct placement *p, FILE *out)
+{
 	bool any = false;
 
 	for (size_t i = 0; i < p->plan.nreasons; i++) {
 		const struct plan_reason *r = &p->plan.reasons[i];
+		char *text = NULL;
+		size_t size;
+		FILE *memory;
 
-		if (r->holds || !strcmp(r->node, taken) || !strcmp(r->node, p->home))
+		if (!refuses(p, r) || refused_later(p, r))
 			continue;
-		fprintf(out, "%s  %s: %s: ", any ? "" : "Refused candidates:\n", r->node,
-			r->criterion);
-		reason_numbers(r, out);
-		fprintf(out, " does not hold\n");
+		memory = open_memstream(&text, &size);
+		if (!memory)
+			continue;
+		fprintf(memory, "%s: ", r->criterion);
+		placement_reason_numbers(r, memory);
+		fprintf(memory, " does not hold");
+		fclose(memory);
+		fprintf(out, "%s", any ? "" : "Refused candidates:\n");
+		refusal_line(out, r->node, text ? text : "");
+		free(text);
+		any = true;
+	}
+	for (size_t i = 0; i < p->nnodes; i++) {
+		const struct placement_node *n = &p->nodes[i];
+		char text[512];
+
+		/* Such a node was not even asked, unless by name. */
+		if (n->vector.accepts_jobs || n->self || !*n->vector.owner ||
+		    placement_text_refused(p, n->vector.name))
+			continue;
+		fprintf(out, "%s", any ? "" : "Refused candidates:\n");
+		snprintf(text, sizeof(text), "owner: %s", n->vector.owner);
+		refusal_line(out, n->vector.name, text);
 		any = true;
 	}
 	for (size_t i = 0; i < p->nrefused; i++) {
 		const struct placement_refusal *r = &p->refused[i];
+		char text[512];
 
-		fprintf(out, "%s  %s: %s: %s\n", any ? "" : "Refused candidates:\n", r->node,
-			r->reason, r->text);
+		snprintf(text, sizeof(text), "%s: %s", r->reason, r->text);
+		fprintf(out, "%s", any ? "" : "Refused candidates:\n");
+		refusal_line(out, r->node, text);
 		any = true;
 	}
 	if (!any && placement_known(p) > 1)
@@ -331,11 +408,11 @@ static void print_named(const struct placement *p, FILE *out)
 		const struct placement_node *n = &p->nodes[i];
 
 		if (!strcmp(n->vector.name, p->node) && !placement_has_room(p, &n->vector))
-			fprintf(out,
-				"%s was asked for by name: it has no room for the job's memory "
-				"(%.0f + %.0f > %.0f MB), and is taken all the same.\n",
-				p->node, n->vector.memory_requested_mb, placement_wanted_mb(p),
-				n->vector.memory_mb);
+			say(out, 0,
+			    "%s was asked for by name: it has no room for the job's memory "
+			    "(%.0f + %.0f > %.0f MB), and is taken all the same.",
+			    p->node, n->vector.memory_requested_mb, placement_wanted_mb(p),
+			    n->vector.memory_mb);
 	}
 }
 
@@ -344,10 +421,55 @@ static void print_doubts(const struct placement *p, FILE *out)
 {
 	for (size_t i = 0; i < p->nnodes; i++)
 		if (p->nodes[i].doubt > 1)
-			fprintf(out,
-				"%s is not believed: jobs there took %.3g times what its load and "
-				"speed let expect, so %.3g times as much is expected now.\n",
-				p->nodes[i].vector.name, p->nodes[i].doubt, p->nodes[i].doubt);
+			say(out, 0,
+			    "%s is not believed: jobs there took %.3g times what its load and "
+			    "speed let expect, so %.3g times as much is expected now.",
+			    p->nodes[i].vector.name, p->nodes[i].doubt, p->nodes[i].doubt);
+}
+
+/* Prints the lines of TEXT, each wrapped. */
+static void print_wrapped(const char *text, FILE *out)
+{
+	while (*text) {
+		const char *end = strchrnul(text, '\n');
+		char *line = strndup(text, (size_t)(end - text));
+
+		if (line)
+			listing_wrap(out, line, 0);
+		free(line);
+		text = *end ? end + 1 : end;
+	}
+}
+
+/* What was decided, what was expected and came of it, and where its tasks run. */
+static void print_story(const struct placement *p, const char *took, FILE *out)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (memory) {
+		sentence(p, memory);
+		fputc('\n', memory);
+		expected_line(p, took, memory);
+		print_tasks(p, memory);
+		print_more(p, memory);
+		fclose(memory);
+	}
+	print_wrapped(text ? text : "(out of memory)", out);
+	free(text);
+}
+
+void placement_text_unmet(const struct placement *p, const char *before, FILE *out)
+{
+	char text[256];
+
+	for (size_t i = 0; i < p->nunmet; i++) {
+		placement_unmet_text(p, i, text, sizeof(text));
+		fputs(before, out);
+		listing_text(out, text);
+		fputc('\n', out);
+	}
 }
 
 void placement_text_print(const struct placement *p, const char *took, FILE *out)
@@ -355,12 +477,9 @@ void placement_text_print(const struct placement *p, const char *took, FILE *out
 	if (*p->job)
 		fprintf(out, "Job %s\n", p->job);
 	if (*p->ask.comment)
-		fprintf(out, "Comment: %s\n", p->ask.comment);
-	sentence(p, out);
-	fputc('\n', out);
-	expected_line(p, took, out);
-	print_tasks(p, out);
-	print_more(p, out);
+		say(out, 0, "Comment: %s", p->ask.comment);
+	print_story(p, took, out);
+	placement_text_unmet(p, "Warning: ", out);
 	print_need(p, out);
 	placement_text_print_reasons(&p->plan, out);
 	print_named(p, out);

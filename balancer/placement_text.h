@@ -12,6 +12,8 @@
  * expected there and at home if they are known.
  */
 void placement_text_line(const struct placement *placement, FILE *out);
+/* Prints a line that begins with BEFORE for each stated need that no node can meet. */
+void placement_text_unmet(const struct placement *placement, const char *before, FILE *out);
 /*
  * Prints everything: what is expected, the need with its sources, each criterion with both sides,
  * all refusals.  TOOK is what became of the job, as a clause ("it took 5.1 s") that is added to

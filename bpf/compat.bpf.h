@@ -262,7 +262,8 @@ static __always_inline bool inode_has_dirty_pages(struct inode *inode)
 	return state & bit;
 }
 
-static __always_inline u64 rss_pages(struct mm_struct *mm)
+/* Returns the pages that MM has in memory; FILES gets those of files among them. */
+static __always_inline u64 rss_pages(struct mm_struct *mm, u32 *files)
 {
 	long file = 0, anon = 0, shmem = 0;
 
@@ -278,6 +279,7 @@ static __always_inline u64 rss_pages(struct mm_struct *mm)
 		bpf_core_read(&shmem, sizeof(shmem), &mm->rss_stat[3].count);
 	}
 	/* Batched per-CPU counters lag, so a part may be negative: it means about 0. */
+	*files = file > 0 ? file < 0xffffffff ? (u32)file : 0xffffffff : 0;
 	return (file > 0 ? file : 0) + (anon > 0 ? anon : 0) + (shmem > 0 ? shmem : 0);
 }
 

@@ -195,7 +195,7 @@ struct run_record {
 struct leader_record {
 	__u64 rss_pages;
 	__u32 uid;
-	__u32 pad;
+	__u32 file_pages; /* of rss_pages, those of files, which its job's processes share */
 	char comm[16];
 };
 

@@ -17,7 +17,8 @@ static __always_inline void read_leader(struct task_struct *task, struct leader_
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 
-	leader->rss_pages = mm ? rss_pages(mm) : 0;
+	leader->file_pages = 0;
+	leader->rss_pages = mm ? rss_pages(mm, &leader->file_pages) : 0;
 	leader->uid = BPF_CORE_READ(task, cred, uid.val);
 	bpf_probe_read_kernel(leader->comm, sizeof(leader->comm), task->comm);
 }

@@ -54,12 +54,12 @@ $(BUILD)/next/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $< (next)"
 	$(Q)$(CC) $(CFLAGS) -DCHANNEL_VERSION_MAX=2 -MMD -MP -c $< -o $@
-$(BUILD)/tests/next/iocom: $(BUILD)/obj/balancer/main.o $(NEXT_OBJECTS) $(call archives,cli settings view rules user)
+$(BUILD)/tests/next/iocom: $(BUILD)/obj/balancer/main.o $(NEXT_OBJECTS) $(call archives,cli profile settings view rules user)
 	$(call link,$(filter-out $(BUILD)/next/agent/%,$^) $(LIBS_cli))
-$(BUILD)/tests/next/iocomd: $(BUILD)/obj/agent/main.o $(NEXT_OBJECTS) $(call archives,agent settings view rules user)
+$(BUILD)/tests/next/iocomd: $(BUILD)/obj/agent/main.o $(NEXT_OBJECTS) $(call archives,agent profile settings view rules user)
 	$(call link,$(filter-out $(BUILD)/next/agent/net/%,$^) $(LIBS_agent))
 $(BUILD)/tests/next/iocom-net: $(BUILD)/obj/agent/net/main.o $(NEXT_OBJECTS) \
-		$(call archives,net agent settings view rules user)
+		$(call archives,net agent profile settings view rules user)
 	$(call link,$(filter-out $(filter-out $(BUILD)/next/user/% $(BUILD)/next/agent/net/% \
 		$(BUILD)/next/agent/gate/%,$(filter $(BUILD)/next/%,$^)),$^) $(LIBS_net))
 $(BUILD)/tests/next/iocom-shim: $(BUILD)/iocom-shim
@@ -177,12 +177,16 @@ bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benc
 bench-decision: $(BUILD)/tests/bench/bench_decision ## a placement from request to answer, 10 to 10,000 nodes; WHAT="wal io-re": these policies
 	@$< $(WHAT)
 
+.PHONY: bench-profiles
+bench-profiles: all $(BUILD)/tests/tools/truth ## learned needs of real programs against the truth, after 1, 3 and 10 runs (root, 8 minutes); WHAT="--programs sort,gzip"
+	@bash tests/bench/profiles/bench.sh --build $(BUILD) $(WHAT)
+
 FIGURES ?= $(BUILD)/figures
 SEEDS   ?= 10
 .PHONY: figures
 figures: $(BUILD)/iocom-sim ## all figures of the papers and the page of claims, build/figures/index.html
 	@mkdir -p $(FIGURES)
-	@$(BUILD)/iocom-sim figures --seeds $(SEEDS) --out $(FIGURES)
+	@$(BUILD)/iocom-sim figures --seeds $(SEEDS) --force --out $(FIGURES)
 
 .PHONY: bench-sim
 bench-sim: $(BENCH_sim) ## the simulator: speed, threads, against SimGrid; WHAT=size: 10 M jobs

@@ -131,7 +131,7 @@ int cgroup_name(const struct cgroup_mounts *mounts, const char *scope, const cha
 	return 0;
 }
 
-static int write_file(const char *directory, const char *file, const char *text)
+int cgroup_write(const char *directory, const char *file, const char *text)
 {
 	char path[CGROUP_PATH_MAX + 64];
 	size_t n = strlen(text);
@@ -139,7 +139,7 @@ static int write_file(const char *directory, const char *file, const char *text)
 
 	if (snprintf(path, sizeof(path), "%s/%s", directory, file) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	fd = open(path, O_WRONLY | O_CLOEXEC);
+	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (write(fd, text, n) != (ssize_t)n)
@@ -197,13 +197,13 @@ static void offer_controllers(const char *directory, const char *const *wanted, 
 		if (has_option(have, wanted[i]) && !has_option(offered, wanted[i]))
 			length += (size_t)snprintf(text + length, sizeof(text) - length, "+%s ",
 						   wanted[i]);
-	if (!length || !write_file(directory, "cgroup.subtree_control", text))
+	if (!length || !cgroup_write(directory, "cgroup.subtree_control", text))
 		return;
 	/* One of them is refused; the others may not be. */
 	for (size_t i = 0; i < n; i++) {
 		snprintf(text, sizeof(text), "+%s", wanted[i]);
 		if (has_option(have, wanted[i]) && !has_option(offered, wanted[i]))
-			write_file(directory, "cgroup.subtree_control", text);
+			cgroup_write(directory, "cgroup.subtree_control", text);
 	}
 }
 
@@ -303,10 +303,10 @@ int cgroup_create(struct cgroup *group, struct iocom_err *err)
 
 int cgroup_enter(const struct cgroup *group, bool v2)
 {
-	int rc = v2 ? write_file(group->v2, "cgroup.procs", "0") : 0;
+	int rc = v2 ? cgroup_write(group->v2, "cgroup.procs", "0") : 0;
 
 	for (size_t i = 0; i < group->nv1 && !rc; i++)
-		rc = write_file(group->v1[i], "cgroup.procs", "0");
+		rc = cgroup_write(group->v1[i], "cgroup.procs", "0");
 	return rc;
 }
 
@@ -338,7 +338,7 @@ int cgroup_leave_devices(const struct cgroup_mounts *mounts)
 		return (int)n;
 	while ((line = strsep(&rest, "\n")))
 		if (cgroup_is_service_devices(line))
-			return write_file(mounts->devices, "cgroup.procs", "0");
+			return cgroup_write(mounts->devices, "cgroup.procs", "0");
 	return 0;
 }
 
@@ -408,16 +408,16 @@ int cgroup_signal(const struct cgroup *group, int signal)
 
 int cgroup_kill(const struct cgroup *group)
 {
-	int rc = write_file(group->v2, "cgroup.kill", "1");
+	int rc = cgroup_write(group->v2, "cgroup.kill", "1");
 
 	if (rc != -ENOENT || access(group->v2, F_OK))
 		return rc;
-	write_file(group->v2, "cgroup.freeze", "1");
+	cgroup_write(group->v2, "cgroup.freeze", "1");
 	for (unsigned round = 0; round < 100 && cgroup_populated(group) == 1; round++) {
 		rc = cgroup_signal(group, SIGKILL);
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
-	write_file(group->v2, "cgroup.freeze", "0");
+	cgroup_write(group->v2, "cgroup.freeze", "0");
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -502,16 +502,19 @@ static void remove_when_left(struct cgroup *group, unsigned limit_ms)
 void cgroup_tidy(const char *scope, unsigned limit_ms)
 {
 	struct cgroup_mounts mounts;
-	struct cgroup jobs, shims;
+	struct cgroup jobs, guests, shims;
 
 	if (cgroup_mounts_read("/proc/self/mounts", &mounts, NULL) ||
 	    cgroup_name(&mounts, scope, "jobs", &jobs, NULL) ||
+	    cgroup_name(&mounts, scope, "guests", &guests, NULL) ||
 	    cgroup_name(&mounts, scope, "shims", &shims, NULL))
 		return;
-	for (size_t i = 0; i <= jobs.nv1; i++)
+	for (size_t i = 0; i <= jobs.nv1; i++) {
 		remove_users(i < jobs.nv1 ? jobs.v1[i] : jobs.v2);
+		remove_users(i < guests.nv1 ? guests.v1[i] : guests.v2);
+	}
 	/* A running job's shim stays in the group, so waiting is useless. */
-	if (!remove_empty(&jobs, false))
+	if (!remove_empty(&jobs, false) || !remove_empty(&guests, false))
 		limit_ms = 0;
 	remove_when_left(&shims, limit_ms);
 	if (!*scope)

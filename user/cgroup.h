@@ -5,7 +5,8 @@
  * A node's scope is one relative path. It always exists on the cgroup2 mount, and a job is
  * identified by its group there. If v1 controllers (memory, cpu, cpuacct, pids) are mounted, the
  * same relative path exists under each. A job's group is SCOPE/jobs/user@UID/JOB in all of them,
- * so that limits on SCOPE/jobs/user@UID hold for all jobs of a user together (cgroup_user.h). An
+ * so that limits on SCOPE/jobs/user@UID hold for all jobs of a user together (cgroup_user.h).
+ * That of a job from another node is in SCOPE/guests instead (cgroup_guests.h). An
  * agent before 0.1.0's user groups made SCOPE/jobs/JOB. An empty scope means the whole machine;
  * its groups are then in "iocom/".
  */
@@ -54,6 +55,8 @@ int cgroup_name(const struct cgroup_mounts *mounts, const char *scope, const cha
  * Returns 0 (also if the group existed and is empty), or -EBUSY if it has processes.
  */
 int cgroup_create(struct cgroup *group, struct iocom_err *err);
+/* Writes TEXT to FILE of a group. Returns 0 or negative errno; -ENOENT: there is no such file. */
+int cgroup_write(const char *directory, const char *file, const char *text);
 /*
  * Moves the calling process into the v1 groups, and with V2 into the v2 group too. Uses only
  * system calls, so a child may call it between fork and exec. Returns 0 or negative errno.
@@ -83,7 +86,8 @@ int cgroup_signal(const struct cgroup *group, int signal);
  */
 int cgroup_remove(const struct cgroup *group, unsigned limit_ms);
 /*
- * Removes the groups that iocom made for SCOPE itself ("jobs" with its users' groups, "shims", and
+ * Removes the groups that iocom made for SCOPE itself ("jobs" and "guests" with their users'
+ * groups, "shims", and
  * "iocom" of an empty scope) if they are empty. If no job is left, waits up to LIMIT_MS for the
  * shims of jobs that have just ended. Best effort.
  */

@@ -20,6 +20,7 @@
 
 #include "user/attach.h"
 #include "user/pack.h"
+#include "user/user_ask.h"
 
 void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES])
 {
@@ -134,6 +135,12 @@ static struct binding attach_of(const struct attach_ask *ask, const void *packed
 	return (struct binding){"attach", ask->job, ask->node, ask->nonce, packed, length};
 }
 
+/* It names no job: the request in ASK may. */
+static struct binding ask_of(const struct user_ask *ask, const void *packed, size_t length)
+{
+	return (struct binding){"ask", "", ask->node, ask->nonce, packed, length};
+}
+
 int spec_seal(const struct spec *spec, const void *packed, size_t length, const char *munge_socket,
 	      char **credential, struct iocom_err *err)
 {
@@ -146,6 +153,27 @@ int attach_seal(const struct attach_ask *ask, const void *packed, size_t length,
 		const char *munge_socket, char **credential, struct iocom_err *err)
 {
 	const struct binding to = attach_of(ask, packed, length);
+
+	return seal_to(&to, munge_socket, credential, err);
+}
+
+static struct binding purpose_of(const struct credential_purpose *p)
+{
+	return (struct binding){p->purpose, "", p->node, p->nonce, p->packed, p->length};
+}
+
+int credential_make(const struct credential_purpose *purpose, const char *munge_socket,
+		    char **credential, struct iocom_err *err)
+{
+	const struct binding to = purpose_of(purpose);
+
+	return seal_to(&to, munge_socket, credential, err);
+}
+
+int user_ask_seal(const struct user_ask *ask, const void *packed, size_t length,
+		  const char *munge_socket, char **credential, struct iocom_err *err)
+{
+	const struct binding to = ask_of(ask, packed, length);
 
 	return seal_to(&to, munge_socket, credential, err);
 }
@@ -271,6 +299,22 @@ int attach_bound(const struct attach_ask *ask, const void *packed, size_t length
 		 const struct credential *credential, const char *node, struct iocom_err *err)
 {
 	const struct binding to = attach_of(ask, packed, length);
+
+	return binding_check(&to, node, credential, err);
+}
+
+int credential_binds(const struct credential_purpose *purpose, const struct credential *credential,
+		     const char *node, struct iocom_err *err)
+{
+	const struct binding to = purpose_of(purpose);
+
+	return binding_check(&to, node, credential, err);
+}
+
+int user_ask_bound(const struct user_ask *ask, const void *packed, size_t length,
+		   const struct credential *credential, const char *node, struct iocom_err *err)
+{
+	const struct binding to = ask_of(ask, packed, length);
 
 	return binding_check(&to, node, credential, err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * What every part of the agent uses: the loop and its clocks, the log, the counters, and the
- * settings, which do not change after the start.  Each part borrows them.
+ * settings, of which a reload changes some (balancer/settings/settings_live.h): those a part reads
+ * whenever it needs them, in the loop's thread.  Each part borrows them.
  */
 #ifndef IOCOM_AGENT_BASE_H
 #define IOCOM_AGENT_BASE_H
@@ -14,6 +15,7 @@
 #include "iocom/err.h"
 #include "user/log.h"
 
+struct complaints;
 struct loop_share;
 
 struct base {
@@ -21,8 +23,9 @@ struct base {
 	struct logger *log;
 	struct counters *counters;
 	const struct settings *set;
-	struct loop_share *shares; /* each user's part of the loop's time; NULL: not counted */
-	uint64_t boot_id;	   /* identifies this start of the agent: random, never 0 */
+	struct loop_share *shares;     /* each user's part of the loop's time; NULL: not counted */
+	struct complaints *complaints; /* what was complained of; NULL: each is logged */
+	uint64_t boot_id;	       /* identifies this start of the agent: random, never 0 */
 };
 
 /* Counts and logs a failure of the journal. */

@@ -42,6 +42,9 @@
 	X(peers_refused)    /* a silent peer's agent says that it does not understand us */        \
 	X(admissions_granted)                                                                      \
 	X(admissions_refused)                                                                      \
+	X(clusters_refused)	    /* greetings of nodes of other clusters */                     \
+	X(complaints_replaced)	    /* repeated complaints that made room for others */            \
+	X(nodes_left)		    /* nodes whose agents said that they stop */                   \
 	X(names_failures)	    /* the name service did not answer */                          \
 	X(paths_refused)	    /* too many path checks, or checks that hang */                \
 	X(restartable_refused_full) /* too many restartable jobs */                                \
@@ -57,6 +60,9 @@
 	X(forks_refused)	 /* jobs that were refused forks: user_tasks_max */                \
 	X(jobs_restarted)	 /* lost with their node, run again elsewhere */                   \
 	X(jobs_fenced)		 /* ended here because home stopped renewing them */               \
+	X(jobs_expelled)	 /* guests that this node's owner sent away */                     \
+	X(owner_changes)	 /* of this node's owner's rules */                                \
+	X(owner_refused)	 /* requests to change them, of users who may not */               \
 	X(outputs_removed)	 /* outputs of ended jobs: too old, too many, too big */           \
 	X(outputs_removed_share) /* those of them removed only for the user's share, spool_user_mb \
 				  */                                                               \
@@ -71,6 +77,11 @@
 	X(accepts_paused)      /* no descriptor left: connections waited for 100 ms */             \
 	X(requests_delayed)    /* a user, or strangers, took half of the loop and had to wait */   \
 	X(requests_refused_rate)  /* a user exceeded user_requests_per_s */                        \
+	X(forwards_refused)	  /* a client had too many requests to other nodes under way */    \
+	X(forwards_unanswered)	  /* requests of clients that another node did not answer */       \
+	X(forwarded_served)	  /* requests of users of other nodes that were served */          \
+	X(forwarded_refused)	  /* requests of users of other nodes: no proof, or no room */     \
+	X(looks_refused)	  /* too many watchers from other nodes */                         \
 	X(replays_refused)	  /* too many clients read output of ended jobs */                 \
 	X(tickets_refused)	  /* too many clients of other nodes are about to attach */        \
 	X(recorders_refused)	  /* too many `iocom record` */                                    \
@@ -81,6 +92,9 @@
 	X(outcomes_refused)	  /* a job's end before its submission: its response is unknown */ \
 	X(predictions_replaced)	  /* pairs of node and policy that made room for others */         \
 	X(progress_replaced)	  /* running jobs whose progress made room for that of others */   \
+	X(runs_learned_late)	  /* runs that had to wait for the locked class profiles */        \
+	X(runs_not_learned)	  /* runs that the class profiles could not take */                \
+	X(profiles_renewed)	  /* times that damaged class profiles were set aside */           \
 	X(journal_failures)                                                                        \
 	X(journal_sync_failures) /* the disk refused: nobody is told what it may not have */       \
 	X(sample_failures)                                                                         \

@@ -112,8 +112,8 @@ static int matrix_insert(struct matrix *m, size_t at)
 
 int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, uint64_t now_ns)
 {
+	bool found, leaves = v->bits & IOCOM_BIT_LEAVES;
 	struct matrix_entry *e;
-	bool found;
 	size_t at;
 	int rc;
 
@@ -124,6 +124,8 @@ int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, 
 	at = locate(m, v->name, &found);
 	if (found && !newer(m->entries[at], v))
 		return MATRIX_E_OLD;
+	if (!found && leaves)
+		return MATRIX_E_SILENT;
 	if (!found) {
 		rc = matrix_insert(m, at);
 		if (rc)
@@ -132,11 +134,12 @@ int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, 
 	e = m->entries[at];
 	e->vector = *v;
 	e->heard_ns = now_ns > age_ns ? now_ns - age_ns : 0;
-	e->alive = true;
+	e->alive = !leaves;
+	e->left = leaves;
 	e->doubted = false;
 	e->count++;
 	matrix_tell(m, e);
-	return 0;
+	return leaves ? MATRIX_E_LEFT : 0;
 }
 
 void matrix_doubt(struct matrix *m)

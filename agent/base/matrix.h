@@ -5,6 +5,7 @@
  * (plus the age a relaying node tells), never from remote clocks.
  *
  *   unknown --put--> alive --silent for 3 of its own periods--> dropped
+ *                    alive --its last vector (IOCOM_BIT_LEAVES)--> dropped, and has left
  *   dropped --newer vector--> alive;  dropped --an hour--> forgotten
  *
  * Each entry has its own memory, 0.4 KB, and one pointer in the order of the names: a node
@@ -35,6 +36,7 @@ struct matrix_entry {
 	uint64_t count;	     /* vectors accepted */
 	uint32_t view_index; /* for the watcher: the node's index in its view; 0: none */
 	bool alive;
+	bool left;    /* its last vector said that its agent stops */
 	bool doubted; /* who told of it is not believed any more */
 };
 
@@ -58,6 +60,7 @@ struct matrix {
 #define MATRIX_E_OLD	2 /* not newer than what is known */
 #define MATRIX_E_FULL	3 /* no room for another node */
 #define MATRIX_E_SILENT 4 /* older than a node may be silent */
+#define MATRIX_E_LEFT	5 /* the node's last vector: it is dropped now */
 
 void matrix_init(struct matrix *m, const char *self);
 void matrix_fini(struct matrix *m);

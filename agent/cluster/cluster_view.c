@@ -22,6 +22,7 @@
 
 struct cluster_charge {
 	struct view_charge said;
+	uint64_t number;
 	struct matrix_entry *entry;
 	struct cluster_charge *next; /* the next charge of the same node */
 	TAILQ_ENTRY(cluster_charge) all;
@@ -45,6 +46,7 @@ struct cluster_view {
 	uint32_t room;
 	struct cluster_charges charges;
 	size_t ncharges;
+	uint64_t numbers; /* charges ever made */
 	uint64_t charges_lost, left_out;
 };
 
@@ -190,21 +192,22 @@ static void forget_oldest(struct cluster_view *v)
 	v->charges_lost++;
 }
 
-void cluster_view_charge(struct cluster_view *v, const struct view_charge *charge)
+uint64_t cluster_view_charge(struct cluster_view *v, const struct view_charge *charge)
 {
 	const struct matrix_entry *found = matrix_find(v->matrix, charge->node);
 	struct cluster_charge *c;
 	struct cluster_node *node;
 
 	if (!found || !found->view_index || counts(&found->vector, charge))
-		return;
+		return 0;
 	c = calloc(1, sizeof(*c));
 	if (!c || rules_view_charge(v->rules, found->view_index, &charge->request)) {
 		free(c);
 		v->charges_lost++;
-		return;
+		return 0;
 	}
 	node = node_of(v, found);
+	c->number = ++v->numbers;
 	c->said = *charge;
 	c->said.request.com_ms = NULL; /* vectors do not tell communication either */
 	c->said.request.corrections = NULL;
@@ -216,6 +219,26 @@ void cluster_view_charge(struct cluster_view *v, const struct view_charge *charg
 	TAILQ_INSERT_TAIL(&v->charges, c, all);
 	if (++v->ncharges > VIEW_CHARGES_MAX)
 		forget_oldest(v);
+	return v->numbers;
+}
+
+/* The newest are looked at first: what is taken back was charged a moment ago. */
+void cluster_view_uncharge(struct cluster_view *v, uint64_t number)
+{
+	struct cluster_charge *c;
+
+	TAILQ_FOREACH_REVERSE(c, &v->charges, cluster_charges, all)
+	{
+		const struct matrix_entry *e = c->entry;
+
+		if (c->number < number)
+			return;
+		if (c->number > number)
+			continue;
+		charges_end(v, node_of(v, e), &(struct ending){.one = c});
+		node_set(v, e->view_index);
+		return;
+	}
 }
 
 static void end_old_charges(struct cluster_view *v, uint64_t now_ns)
@@ -331,6 +354,11 @@ static int cluster_view_begin(struct cluster_view *v)
 	/* No index is built until a decision needs one. */
 	rc = rules_view_keep(v->rules, RULES_NLB, &v->params);
 	return rc ? rc : set_home(v, &unknown);
+}
+
+void cluster_view_use(struct cluster_view *v, const struct rules_params *params)
+{
+	v->params = *params;
 }
 
 struct cluster_view *cluster_view_new(struct matrix *m)

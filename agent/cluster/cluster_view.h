@@ -52,6 +52,8 @@ struct cluster_view;
  * placeholder until the first refresh.  Returns NULL if there is no memory.
  */
 struct cluster_view *cluster_view_new(struct matrix *m);
+/* Decides by PARAMS from now on, which have the rates of view_params. */
+void cluster_view_use(struct cluster_view *v, const struct rules_params *params);
 void cluster_view_free(struct cluster_view *v);
 /*
  * Call it before a decision: sets home from OWN and ends charges older than VIEW_CHARGE_NS. Returns
@@ -60,9 +62,11 @@ void cluster_view_free(struct cluster_view *v);
 int cluster_view_refresh(struct cluster_view *v, const struct iocom_vector *own, uint64_t now_ns);
 /*
  * Adds a charge, unless its node is not there or the node's vector counts it already.  At
- * VIEW_CHARGES_MAX the oldest charge is removed and counts as lost.
+ * VIEW_CHARGES_MAX the oldest charge is removed and counts as lost.  Returns its number; 0: none.
  */
-void cluster_view_charge(struct cluster_view *v, const struct view_charge *charge);
+uint64_t cluster_view_charge(struct cluster_view *v, const struct view_charge *charge);
+/* Takes a charge back: the job does not go there.  One that has ended, and 0, are fine. */
+void cluster_view_uncharge(struct cluster_view *v, uint64_t number);
 /*
  * Decides as view_decide_on.  The first decision by a policy builds the indexes that it needs; they
  * are kept from then on.
@@ -101,7 +105,7 @@ uint64_t cluster_view_left_out(const struct cluster_view *v);
 
 /* Makes a node of the rules from one vector. */
 void view_node(const struct iocom_vector *v, double age_ms, struct rules_node *out);
-/* The parameters of every live decision. */
+/* The parameters of every live decision, where no setting says otherwise. */
 void view_params(struct rules_params *params);
 
 #endif

@@ -10,7 +10,31 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "agent/base/complaints.h"
 #include "agent/cluster/control_own.h"
+
+static struct base control_base(const struct control *c)
+{
+	return (struct base){.loop = c->config.loop,
+			     .log = c->config.log,
+			     .counters = c->config.counters,
+			     .complaints = c->config.complaints};
+}
+
+void control_complain(const struct control *c, const char *sender, const char *what,
+		      const char *why)
+{
+	const struct base base = control_base(c);
+
+	base_complain(&base, sender, "%s: %s", what, why);
+}
+
+void control_settle(const struct control *c, const char *sender)
+{
+	const struct base base = control_base(c);
+
+	base_settle(&base, sender);
+}
 
 static void control_down(void *arg)
 {

@@ -28,6 +28,7 @@
 #include "agent/base/loop.h"
 #include "agent/cluster/seal.h"
 #include "agent/cluster/sessions.h"
+#include "agent/gate/gate_message.h"
 #include "user/spec.h"
 
 #define CONTROL_TIMEOUT_MS 2000
@@ -71,6 +72,20 @@ void control_answer_later(struct control *control, uint64_t ticket, int rc,
 typedef void (*control_answer)(void *arg, int rc, const char *from, const msgpack_object *body,
 			       const char *why);
 
+/*
+ * The greeting of a peer, or one that came from there and was refused: then AT has no port, and the
+ * address ("": not known) is that of the connection.
+ */
+struct control_greeted {
+	struct gate_place at;
+	enum peer_cause cause;	   /* PEER_C_NONE: there is a session with NODE */
+	char node[IOCOM_NAME_MAX]; /* "": not known */
+	uint64_t boot_id;	   /* NODE's, of a session */
+	bool sure;		   /* else another reason is possible */
+	int64_t ahead_s;	   /* PEER_C_CLOCK, 0: not known */
+	const char *why;
+};
+
 struct control_config {
 	struct loop *loop; /* all members are borrowed */
 	struct seal *seal;
@@ -80,8 +95,11 @@ struct control_config {
 	struct greeting_self self; /* copied */
 	control_handler handler;
 	void *arg;
+	struct complaints *complaints; /* NULL: each is logged */
 	/* NODE's HELLO was refused: its clock is AHEAD_S seconds ahead (negative: behind). */
 	void (*skewed)(void *arg, const char *node, int64_t ahead_s);
+	/* What became of a greeting; NULL: nobody wants to know. */
+	void (*greeted)(void *arg, const struct control_greeted *greeted);
 };
 
 /* Returns 0 or -ENOMEM with the reason in ERR. */

@@ -8,6 +8,7 @@
 #include "agent/cluster/control_own.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,9 +136,12 @@ void control_answer_later(struct control *c, uint64_t ticket, int rc, const msgp
 static void server_refuse(struct server *s, const char *why)
 {
 	struct control *c = s->control;
+	char what[128];
 
 	c->config.counters->controls_refused++;
-	log_provoked(c->config.log, LOG_L_WARNING, "refused a control message: %s", why);
+	snprintf(what, sizeof(what), "refused a control message%s%s", *s->where ? " from " : "",
+		 s->where);
+	control_complain(c, s->where, what, why);
 	server_finish(s);
 }
 
@@ -155,22 +159,27 @@ static void server_hello_free(struct server *s)
  * name or cluster differs.  Strangers get no answer.
  * What is wrong here (RC is negative, but for what greeting.h says) is for our own log.
  */
-static void server_refuse_hello(struct server *s, int rc, const char *why, bool tell)
+static void server_refuse_hello(struct server *s, int rc, enum peer_cause cause, const char *why,
+				bool tell)
 {
 	bool own = rc < 0 && rc != -EACCES && rc != -EBADMSG && rc != -EPROTO;
 
+	char what[128];
 	struct control *c = s->control;
 	msgpack_sbuffer out;
 
 	server_hello_free(s);
 	c->config.counters->controls_refused++;
-	log_provoked(c->config.log, LOG_L_WARNING, "refused a greeting: %s", why);
+	c->config.counters->clusters_refused += cause == PEER_C_CLUSTER;
+	snprintf(what, sizeof(what), "refused a greeting%s%s", *s->where ? " from " : "", s->where);
+	control_complain(c, s->where, what, why);
 	if (!tell) {
 		server_finish(s);
 		return;
 	}
 	msgpack_sbuffer_init(&out);
-	greeting_refuse(own ? "it cannot ask its munged now; its log says why" : why, &out);
+	greeting_refuse(own ? PEER_C_MUTE : cause,
+			own ? "it cannot ask its munged now; its log says why" : why, &out);
 	server_send(s, out.data, out.size, STRANGER_WAIT_MS);
 	msgpack_sbuffer_destroy(&out);
 }
@@ -185,7 +194,7 @@ static void server_welcome(void *arg, struct seal_answer *a)
 
 	s->seal = NULL;
 	if (a->rc) {
-		server_refuse_hello(s, a->rc, a->err.text, true);
+		server_refuse_hello(s, a->rc, PEER_C_MUTE, a->err.text, true);
 		return;
 	}
 	msgpack_sbuffer_init(&out);
@@ -195,6 +204,7 @@ static void server_welcome(void *arg, struct seal_answer *a)
 	if (made && !sessions_add(c->sessions, &s->greeting, "", loop_boot_ns(c->config.loop)))
 		made = false;
 	server_hello_free(s);
+	control_settle(c, s->where);
 	server_send(s, made ? out.data : NULL, out.size, STRANGER_WAIT_MS);
 	msgpack_sbuffer_destroy(&out);
 }
@@ -210,6 +220,31 @@ static void server_tell_skew(const struct control *c, const struct seal_answer *
 	greeting_sender(a->data, a->length, node);
 	if (*node && !sessions_find(c->sessions, node, "", loop_boot_ns(c->config.loop)))
 		c->config.skewed(c->config.arg, node, a->ahead_s);
+}
+
+/* The kind of refusal: RC is munged's of the HELLO. */
+static enum peer_cause server_cause(const struct server *s, int rc)
+{
+	return rc == SEAL_E_SKEW     ? PEER_C_CLOCK
+	       : rc == SEAL_E_FORGED ? PEER_C_KEY
+	       : rc		     ? PEER_C_NONE
+				     : s->greeting.cause;
+}
+
+/* Whoever is at that address cannot greet this node, nor, most likely, be greeted. */
+static void server_tell_refused(const struct server *s, const struct seal_answer *a,
+				enum peer_cause cause, const char *why)
+{
+	const struct control *c = s->control;
+	struct control_greeted told = {
+		.cause = cause, .sure = true, .ahead_s = a->ahead_s, .why = why};
+
+	if (!cause || !c->config.greeted)
+		return;
+	memcpy(told.at.address, s->where, sizeof(told.at.address));
+	if (a->data)
+		greeting_sender(a->data, a->length, told.node);
+	c->config.greeted(c->config.arg, &told);
 }
 
 /* Munged has opened the credential of the HELLO. */
@@ -233,8 +268,12 @@ static void server_greeted(void *arg, struct seal_answer *a)
 		rc = seal_message(c->config.seal, credential.data, credential.size, server_welcome,
 				  s, &s->seal, &err);
 	msgpack_sbuffer_destroy(&credential);
-	if (rc)
-		server_refuse_hello(s, rc, err.text, !a->rc || a->rc == SEAL_E_SKEW);
+	if (rc) {
+		enum peer_cause cause = server_cause(s, a->rc);
+
+		server_tell_refused(s, a, cause, err.text);
+		server_refuse_hello(s, rc, cause, err.text, !a->rc || a->rc == SEAL_E_SKEW);
+	}
 }
 
 /* Takes a HELLO, whose head the network part has read. */
@@ -259,7 +298,7 @@ static void server_hello(struct server *s, const struct gate_hello *hello, const
 	}
 	if (rc) {
 		server_judge(s, rc);
-		server_refuse_hello(s, rc, err.text, false);
+		server_refuse_hello(s, rc, PEER_C_NONE, err.text, false);
 	}
 }
 
@@ -354,7 +393,7 @@ static void server_question(struct server *s, uint8_t *bytes, size_t length, boo
 /* --- the network part ------------------------------------------------------------- */
 
 /* A server for question TICKET of the network part; NULL: it has brought too many. */
-static struct server *server_for(struct control *c, uint64_t ticket)
+static struct server *server_for(struct control *c, uint64_t ticket, const char *where)
 {
 	for (size_t i = 0; ticket && i < SERVERS; i++) {
 		struct server *s = &c->servers[i];
@@ -363,6 +402,7 @@ static struct server *server_for(struct control *c, uint64_t ticket)
 			continue;
 		s->from = ticket;
 		s->judged = false;
+		snprintf(s->where, sizeof(s->where), "%s", where);
 		return s;
 	}
 	c->config.counters->controls_refused++;
@@ -373,7 +413,7 @@ static void server_hello_received(void *arg, const struct gate_message *m, uint8
 				  const int *fds)
 {
 	struct control *c = arg;
-	struct server *s = server_for(c, m->hello.ticket);
+	struct server *s = server_for(c, m->hello.ticket, m->hello.from);
 
 	(void)fds;
 	if (s)
@@ -384,7 +424,7 @@ static void server_received(void *arg, const struct gate_message *m, uint8_t *ta
 			    const int *fds)
 {
 	struct control *c = arg;
-	struct server *s = server_for(c, m->question.ticket);
+	struct server *s = server_for(c, m->question.ticket, m->question.from);
 
 	(void)fds;
 	if (s)

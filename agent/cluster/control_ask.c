@@ -256,9 +256,13 @@ void control_greeted(struct control *c, const char *url, int rc, const char *why
 {
 	struct call *call = c->calls;
 
+	char what[160];
+
+	snprintf(what, sizeof(what), "no session with the node at %s", url);
 	if (rc)
-		log_provoked(c->config.log, LOG_L_WARNING, "no session with the node at %s: %s",
-			     url, why);
+		control_complain(c, url, what, why);
+	else
+		control_settle(c, url);
 	/* A call's end may begin others: look from the start again. */
 	while (call) {
 		if (call->waits && !strcmp(call->url, url)) {

@@ -29,6 +29,7 @@ struct exchange {
 	size_t length;
 	uint64_t since_ns;
 	struct loop_timer overdue; /* of what is asked, or waits */
+	bool connected, cut;	   /* of the last question, which failed */
 };
 
 static const char starts_again[] = "the network part starts again just now";
@@ -40,6 +41,16 @@ static void exchange_rest(struct exchange *x)
 	x->id = 0;
 	free(x->waiting);
 	x->waiting = NULL;
+}
+
+bool exchange_connected(const struct exchange *x)
+{
+	return x->connected;
+}
+
+bool exchange_cut(const struct exchange *x)
+{
+	return x->cut;
 }
 
 static void exchange_ended(struct exchange *x, int rc, uint8_t *answer, size_t n, const char *why)
@@ -89,6 +100,7 @@ static int exchange_ask(struct exchange *x, const void *data, size_t length, uin
 	if (rc)
 		return rc;
 	x->id = m.ask.id;
+	x->connected = x->cut = false;
 	loop_start(x->control->config.loop, &x->overdue, OVERDUE_NS);
 	return 0;
 }
@@ -147,6 +159,8 @@ static void exchange_received(void *arg, const struct gate_message *m, uint8_t *
 			memcpy(why, tail, n);
 		else if (m->answered.rc)
 			snprintf(why, sizeof(why), "%s", strerror(-m->answered.rc));
+		x->connected = m->answered.connected;
+		x->cut = m->answered.cut;
 		exchange_ended(x, m->answered.rc, tail, n, why);
 		return;
 	}

@@ -33,11 +33,12 @@ struct control_bytes {
 
 struct server {
 	struct control *control;
-	uint64_t from;		    /* the question's number at the gate; 0: this server is free */
-	bool judged;		    /* the network part knows what its sender deserves */
-	struct seal_question *seal; /* munged is asked about a HELLO, or for the WELCOME */
-	struct control_bytes hello; /* while munged is asked about it */
-	unsigned version;	    /* of the greeting */
+	uint64_t from; /* the question's number at the gate; 0: this server is free */
+	char where[IOCOM_ADDRESS_MAX]; /* the question came from there; "": not known */
+	bool judged;		       /* the network part knows what its sender deserves */
+	struct seal_question *seal;    /* munged is asked about a HELLO, or for the WELCOME */
+	struct control_bytes hello;    /* while munged is asked about it */
+	unsigned version;	       /* of the greeting */
 	struct greeting greeting;
 	uint64_t session;     /* in which the question came, and its answer goes */
 	uint64_t ticket;      /* ticket of the deferred answer; 0: none */
@@ -76,6 +77,14 @@ struct control_bytes control_seal(struct control *c, const struct session *sessi
 int control_open(struct control *c, const struct session *session, uint8_t *bytes, size_t length,
 		 struct message *m, struct iocom_err *err);
 
+/* --- control.c --- */
+
+/* Logs the complaint WHAT: WHY about SENDER ("": not known), as base_complain. */
+void control_complain(const struct control *c, const char *sender, const char *what,
+		      const char *why);
+/* SENDER has done it right. */
+void control_settle(const struct control *c, const char *sender);
+
 /* --- control_answer.c --- */
 
 /* Begins to take questions from the network part. */
@@ -105,6 +114,9 @@ struct exchange *exchange_new(struct control *c, const struct gate_place *at,
  */
 int exchange_send(struct exchange *x, const void *data, size_t length, uint64_t since_ns,
 		  struct iocom_err *err);
+/* How far the question got that has just failed. */
+bool exchange_connected(const struct exchange *x);
+bool exchange_cut(const struct exchange *x);
 void exchange_free(struct exchange *x); /* NULL is fine; ANSWERED is not called */
 /* The network part is gone: all that have been sent get -ECONNRESET. */
 void exchange_down(struct control *c);

@@ -77,25 +77,29 @@ static const char *greeting_cluster(const char *name)
 
 /* Checks what both kinds of claim have in common.  A claim "to" nobody is for whoever is here. */
 static int claim_judge(const struct greeting_claim *claim, const char *type,
-		       const struct greeting_self *self, struct iocom_err *err)
+		       const struct greeting_self *self, enum peer_cause *cause,
+		       struct iocom_err *err)
 {
 	if (strcmp(claim->type, type) != 0)
 		return iocom_err_set(err, -EACCES, "the credential was made for another purpose");
+	*cause = PEER_C_CLUSTER;
 	if (strcmp(claim->cluster, self->cluster) != 0)
 		return iocom_err_set(err, -EACCES,
 				     "node %s belongs to the cluster %s, node %s to the cluster %s "
 				     "(setting cluster)",
 				     claim->from, greeting_cluster(claim->cluster), self->name,
 				     greeting_cluster(self->cluster));
+	*cause = PEER_C_NONE;
 	if (claim->to[0] && strcmp(claim->to, self->name) != 0)
 		return iocom_err_set(err, -EACCES, "it is for node '%s', this is node '%s'",
 				     claim->to, self->name);
-	if (!strcmp(claim->from, self->name))
-		return iocom_err_set(err, -EACCES,
-				     "it claims to come from this node itself: two nodes call "
-				     "themselves %s, or an address in `join` is this node's own",
-				     self->name);
-	return 0;
+	if (strcmp(claim->from, self->name) != 0)
+		return 0;
+	*cause = claim->boot_id == self->boot_id ? PEER_C_SELF : PEER_C_SAME_NAME;
+	return iocom_err_set(err, -EACCES,
+			     "it claims to come from this node itself: two nodes call "
+			     "themselves %s, or an address in `peers` is this node's own",
+			     self->name);
 }
 
 void greeting_end(struct greeting *g)
@@ -156,10 +160,18 @@ int greeting_hello(struct greeting *g, const char *credential, msgpack_sbuffer *
 }
 
 /* Copies a stranger's sentence: no control character of it reaches a terminal or a log. */
-static int greeting_refused(const uint8_t *text, size_t length, struct iocom_err *err)
+static int greeting_refused(struct greeting *g, const uint8_t *text, size_t length,
+			    struct iocom_err *err)
 {
 	char why[SENTENCE_MAX + 1];
-	size_t n = length < SENTENCE_MAX ? length : SENTENCE_MAX;
+	size_t n;
+
+	if (length && text[0] < PEER_CAUSES) {
+		g->cause = (enum peer_cause)text[0];
+		text++;
+		length--;
+	}
+	n = length < SENTENCE_MAX ? length : SENTENCE_MAX;
 
 	for (size_t i = 0; i < n; i++)
 		why[i] = text[i] >= ' ' && text[i] < 0x7f ? (char)text[i] : '?';
@@ -199,16 +211,20 @@ int greeting_welcomed(struct greeting *g, const void *message, size_t length, ch
 	const uint8_t *at = message;
 
 	*credential = NULL;
+	g->cause = PEER_C_MUTE;
 	if (length && at[0] == SESSION_REFUSED)
-		return greeting_refused(at + 1, length - 1, err);
+		return greeting_refused(g, at + 1, length - 1, err);
+	g->cause = PEER_C_VERSION;
 	if (length < 1 + NOISE_HANDSHAKE || length > GREETING_WELCOME_MAX ||
 	    at[0] != SESSION_WELCOME)
 		return iocom_err_set(err, -EBADMSG,
 				     "the peer does not speak iocom's protocol, or an older "
 				     "version of it; install the same version on all nodes");
+	g->cause = PEER_C_KEY;
 	if (noise_read(&g->noise, at + 1, length - 1, payload))
 		return iocom_err_set(err, -EBADMSG,
 				     "the answer does not come from a node of this cluster");
+	g->cause = PEER_C_VERSION;
 	return take_welcome(g, payload, length - 1 - NOISE_HANDSHAKE, credential, err);
 }
 
@@ -218,9 +234,10 @@ int greeting_trust(struct greeting *g, const struct greeting_self *self, const v
 	struct greeting_claim claim;
 	int rc;
 
+	g->cause = PEER_C_NONE;
 	if (claim_unpack(&claim, "hash", data, length))
 		return iocom_err_set(err, -EACCES, "the credential says nothing about a session");
-	rc = claim_judge(&claim, "welcome", self, err);
+	rc = claim_judge(&claim, "welcome", self, &g->cause, err);
 	if (rc)
 		return rc;
 	if (strcmp(claim.to, self->name) != 0 ||
@@ -255,7 +272,7 @@ int greeting_accept(struct greeting *g, const struct greeting_self *self, unsign
 	if (greeting_parts(message, length, &at, &head_length, &noise) ||
 	    claim_unpack(&claim, "psk", data, data_length))
 		return greeting_bad(err);
-	rc = claim_judge(&claim, "hello", self, err);
+	rc = claim_judge(&claim, "hello", self, &g->cause, err);
 	if (rc) {
 		sodium_memzero(claim.bytes, sizeof(claim.bytes));
 		return rc;
@@ -295,12 +312,12 @@ int greeting_welcome(struct greeting *g, const char *credential, msgpack_sbuffer
 	return rc;
 }
 
-void greeting_refuse(const char *why, msgpack_sbuffer *out)
+void greeting_refuse(enum peer_cause cause, const char *why, msgpack_sbuffer *out)
 {
-	const char kind = SESSION_REFUSED;
+	const char head[] = {SESSION_REFUSED, (char)cause};
 	size_t n = strlen(why);
 
-	(void)msgpack_sbuffer_write(out, &kind, 1);
+	(void)msgpack_sbuffer_write(out, head, sizeof(head));
 	(void)msgpack_sbuffer_write(out, why, n < SENTENCE_MAX ? n : SENTENCE_MAX);
 }
 

@@ -10,7 +10,7 @@
  *   WELCOME  kind u8 | Noise message 2, whose payload is a map { "v", "cred" }; cred has
  *            { "type": "welcome", "cluster", "from", "to", "boot_id", "hash" }; hash is the
  *            handshake hash after message 1.
- *   REFUSED  kind u8 | a sentence in clear, which proves nothing
+ *   REFUSED  kind u8 | enum peer_cause u8 | a sentence in clear; they prove nothing
  *
  * The secret of the pattern (NNpsk0) is "psk": 32 random bytes that only root of a machine with the
  * cluster's MUNGE key can make or read.  So the first message already proves its sender, and the
@@ -26,6 +26,7 @@
 
 #include "iocom/err.h"
 #include "iocom/vector.h"
+#include "agent/base/peer_cause.h"
 #include "agent/gate/greeting_head.h"
 #include "user/channel/noise.h"
 
@@ -45,6 +46,7 @@ struct greeting {
 	char node[IOCOM_NAME_MAX]; /* the peer; "": the asker does not know it yet */
 	uint64_t boot_id;	   /* the peer's */
 	unsigned version;
+	enum peer_cause cause; /* what kind of refusal the last error was */
 };
 
 /* --- the asker ------------------------------------------------------------------ */
@@ -83,8 +85,8 @@ int greeting_accept(struct greeting *g, const struct greeting_self *self, unsign
 		    msgpack_sbuffer *credential, struct iocom_err *err);
 /* Adds the WELCOME to OUT.  Returns 0; -EBADMSG, -EMSGSIZE. */
 int greeting_welcome(struct greeting *g, const char *credential, msgpack_sbuffer *out);
-/* Adds a REFUSED with WHY to OUT. */
-void greeting_refuse(const char *why, msgpack_sbuffer *out);
+/* Adds a REFUSED with CAUSE and WHY to OUT. */
+void greeting_refuse(enum peer_cause cause, const char *why, msgpack_sbuffer *out);
 /* Who made a credential whose clock differs: fills NODE; "" if DATA does not say. */
 void greeting_sender(const void *data, size_t length, char node[IOCOM_NAME_MAX]);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "user/pack.h"
+#include "user/user_ask.h"
 
 #define PORT_LAST   65533 /* two more ports lie above the base port */
 #define SIGNAL_LAST 64
@@ -17,6 +18,7 @@ static const char *const peer_type_names[PEER_TYPES] = {
 	[PEER_ADMIT] = "admit",	      [PEER_STARTED] = "started", [PEER_DONE] = "done",
 	[PEER_KILL] = "kill",	      [PEER_RENEW] = "renew",	  [PEER_HELLO] = "hello",
 	[PEER_PROGRESS] = "progress", [PEER_KEY] = "key",	  [PEER_ATTACH] = "attach",
+	[PEER_OWNER] = "owner",	      [PEER_USER] = "user",
 };
 
 const char *peer_type_name(enum peer_type type)
@@ -78,6 +80,16 @@ void peer_request_pack(const struct peer_request *r, msgpack_sbuffer *out)
 		break;
 	case PEER_KEY:
 		pack_begin(&pk, out, 0);
+		break;
+	case PEER_OWNER:
+		pack_begin(&pk, out, 2);
+		pack_str(&pk, "cred", r->owner->credential);
+		pack_bin(&pk, "packed", r->owner->packed, r->owner->length);
+		break;
+	case PEER_USER:
+		pack_begin(&pk, out, 2);
+		pack_str(&pk, "cred", r->user.credential);
+		pack_bin(&pk, "ask", r->user.ask, r->user.length);
 		break;
 	default:
 		pack_begin(&pk, out, 2);
@@ -172,6 +184,53 @@ static int unpack_attach(struct peer_request *r, const msgpack_object *body)
 	return 0;
 }
 
+static int unpack_owner(struct peer_request *r, const msgpack_object *body)
+{
+	const msgpack_object *packed = unpack_get(body, "packed");
+	struct peer_owner *owner;
+
+	if (!packed || packed->type != MSGPACK_OBJECT_BIN || !packed->via.bin.size ||
+	    packed->via.bin.size > PEER_PACKED_MAX)
+		return -EBADMSG;
+	owner = calloc(1, sizeof(*owner));
+	if (!owner)
+		return -ENOMEM;
+	if (unpack_str(body, "cred", owner->credential, sizeof(owner->credential))) {
+		free(owner);
+		return -EBADMSG;
+	}
+	owner->length = packed->via.bin.size;
+	memcpy(owner->packed, packed->via.bin.ptr, owner->length);
+	r->owner = owner;
+	return 0;
+}
+
+/* The two are copied into one piece, which begins with the credential. */
+static int unpack_user(struct peer_request *r, const msgpack_object *body)
+{
+	const msgpack_object *cred = unpack_get(body, "cred"), *ask = unpack_get(body, "ask");
+	size_t n;
+	char *kept;
+
+	if (!cred || cred->type != MSGPACK_OBJECT_STR || !cred->via.str.size ||
+	    cred->via.str.size > USER_ASK_CREDENTIAL_MAX ||
+	    memchr(cred->via.str.ptr, 0, cred->via.str.size) || !ask ||
+	    ask->type != MSGPACK_OBJECT_BIN || !ask->via.bin.size ||
+	    ask->via.bin.size > USER_ASK_MAX)
+		return -EBADMSG;
+	n = cred->via.str.size;
+	kept = malloc(n + 1 + ask->via.bin.size);
+	if (!kept)
+		return -ENOMEM;
+	memcpy(kept, cred->via.str.ptr, n);
+	kept[n] = 0;
+	memcpy(kept + n + 1, ask->via.bin.ptr, ask->via.bin.size);
+	r->user.credential = kept;
+	r->user.ask = kept + n + 1;
+	r->user.length = ask->via.bin.size;
+	return 0;
+}
+
 static int unpack_hello(struct peer_request *r, const msgpack_object *body)
 {
 	uint64_t port;
@@ -204,6 +263,10 @@ int peer_request_unpack(struct peer_request *r, enum peer_type type, const char 
 		return 0;
 	case PEER_ATTACH:
 		return unpack_attach(r, body);
+	case PEER_OWNER:
+		return unpack_owner(r, body);
+	case PEER_USER:
+		return unpack_user(r, body);
 	default:
 		return unpack_hello(r, body);
 	}
@@ -215,6 +278,10 @@ void peer_request_free(struct peer_request *r)
 		free((void *)r->order);
 	else if (r->type == PEER_DONE || r->type == PEER_PROGRESS)
 		free((void *)r->done.reports);
+	else if (r->type == PEER_OWNER)
+		free((void *)r->owner);
+	else if (r->type == PEER_USER)
+		free((void *)r->user.credential);
 	*r = (struct peer_request){.type = PEER_HELLO};
 }
 
@@ -282,13 +349,21 @@ void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msg
 		pack_ticket(answer, &pk);
 		return;
 	}
-	msgpack_pack_map(&pk, type == PEER_KEY ? 5 : type == PEER_DONE ? 3 : 2);
+	msgpack_pack_map(&pk, type == PEER_KEY ? 5
+			      : type == PEER_DONE || type == PEER_OWNER ||
+					      (type == PEER_USER && answer->ok)
+				      ? 3
+				      : 2);
 	pack_bool(&pk, "ok", answer->ok);
 	pack_str(&pk, "text", answer->text);
 	if (type == PEER_KEY)
 		pack_bulletin_key(&answer->key, &pk);
 	if (type == PEER_DONE)
 		pack_u64(&pk, "taken", answer->taken);
+	if (type == PEER_OWNER)
+		pack_str(&pk, "json", answer->ok ? answer->json : "");
+	if (type == PEER_USER && answer->ok)
+		pack_bin(&pk, "json", answer->user.json, answer->user.length);
 }
 
 /* An agent without leases sends no lease_ms: 0 then. */
@@ -332,6 +407,19 @@ static int unpack_ticket(struct peer_attach *a, const msgpack_object *body)
 	return 0;
 }
 
+/* Borrows from BODY.  Returns 0 or -EBADMSG. */
+static int unpack_document(struct peer_answer *answer, const msgpack_object *body)
+{
+	const msgpack_object *json = unpack_get(body, "json");
+
+	if (!json || json->type != MSGPACK_OBJECT_BIN || !json->via.bin.size ||
+	    json->via.bin.size > PEER_DOCUMENT_MAX)
+		return -EBADMSG;
+	answer->user.json = json->via.bin.ptr;
+	answer->user.length = json->via.bin.size;
+	return 0;
+}
+
 int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const msgpack_object *body)
 {
 	uint64_t taken;
@@ -345,6 +433,10 @@ int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const ms
 		answer->text[0] = 0;
 	if (type == PEER_ATTACH)
 		return answer->ok ? unpack_ticket(&answer->attach, body) : 0;
+	if (type == PEER_OWNER && unpack_str(body, "json", answer->json, sizeof(answer->json)))
+		return -EBADMSG;
+	if (type == PEER_USER)
+		return answer->ok ? unpack_document(answer, body) : 0;
 	if (type == PEER_KEY && answer->ok && unpack_bulletin_key(&answer->key, body))
 		return -EBADMSG;
 	/* An older home takes only the first report and sends no count. */

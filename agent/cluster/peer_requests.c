@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/complaints.h"
 #include "agent/jobs/journal.h"
 #include "user/clock.h"
 
@@ -389,8 +390,8 @@ int peer_requests_handle(void *arg, const struct control_head *head, const msgpa
 	}
 	if (rc) {
 		p->base->counters->controls_refused++;
-		log_write(p->base->log, LOG_L_WARNING, "refused a '%s' message of node %s: %s",
-			  head->type, head->from, err.text);
+		base_complain(p->base, head->from, "refused a '%s' message of node %s: %s",
+			      head->type, head->from, err.text);
 	}
 	if (rc && unwritten && !peer_type_parse(head->type, &type) &&
 	    (type == PEER_ADMIT || type == PEER_ATTACH))

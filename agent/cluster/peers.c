@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/complaints.h"
 #include "agent/cluster/peer_requests.h"
 
 #define HELLO_EVERY  15 /* seconds, as calls of peers_chores */
@@ -31,16 +32,63 @@ static void peers_joined(struct peers *p, const struct iocom_vector *v)
 	p->chores = 0; /* the next peers_chores greets it */
 }
 
-static void peers_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
+/* Whom a complaint about the peer AT is about. */
+static const char *peers_place(const struct gate_place *at, char out[IOCOM_ADDRESS_MAX + 8])
 {
-	struct peers *p = arg;
+	snprintf(out, IOCOM_ADDRESS_MAX + 8, "%s:%u", at->address, at->port);
+	return out;
+}
+
+/* A vector came from the peer AT itself. */
+static void peers_heard_at(struct peers *p, const struct gate_place *at,
+			   const struct iocom_vector *v)
+{
+	struct peer_state *state = peer_states_at(&p->states, at);
+	uint64_t now = loop_boot_ns(p->base->loop);
+	char place[IOCOM_ADDRESS_MAX + 8];
+	const struct peer_state *twin;
+
+	if (!state)
+		return;
+	base_settle(p->base, peers_place(at, place));
+	twin = peer_states_heard(&p->states, state, v, now);
+	if (twin)
+		base_complain(p->base, v->name,
+			      "two nodes call themselves %s (the peers at %s:%u and %s:%u); give "
+			      "each its own --name",
+			      v->name, twin->at.address, twin->at.port, at->address, at->port);
+}
+
+/* Another node uses this one's name. */
+static void peers_namesake(struct peers *p, const struct iocom_vector *v,
+			   const struct gate_place *at)
+{
+	const struct peer_trouble trouble = {.cause = PEER_C_SAME_NAME,
+					     .sure = true,
+					     .why = "it calls itself as this node does"};
+	struct peer_state *state = peer_states_at(&p->states, at);
+
+	p->base->counters->vectors_refused_name++;
+	if (state)
+		(void)peer_state_trouble(state, &trouble, loop_boot_ns(p->base->loop));
+	base_complain(p->base, v->address,
+		      "another node also calls itself %s (at %s:%u); give each its own --name",
+		      v->name, v->address, v->port);
+}
+
+static void peers_heard(struct peers *p, const struct gate_vector *heard)
+{
+	const struct iocom_vector *v = &heard->vector;
+	bool direct = heard->direct;
 	struct counters *counters = p->base->counters;
 	const struct matrix_entry *e = matrix_find(&p->matrix, v->name);
 	bool joins = !e || !e->alive, doubted = e && e->doubted;
 
 	if (direct)
 		skews_forget(&p->skews, v->name);
-	switch (matrix_put(&p->matrix, v, age_ns, loop_boot_ns(p->base->loop))) {
+	if (direct && strcmp(v->name, p->base->set->name) != 0)
+		peers_heard_at(p, &heard->at, v);
+	switch (matrix_put(&p->matrix, v, heard->age_ns, loop_boot_ns(p->base->loop))) {
 	case 0:
 		counters->vectors_accepted++;
 		if (joins)
@@ -48,14 +96,16 @@ static void peers_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns
 		else if (doubted)
 			peers_dial_heard(p, v);
 		break;
+	case MATRIX_E_LEFT:
+		counters->vectors_accepted++;
+		counters->nodes_left++;
+		log_write(p->base->log, LOG_L_INFO,
+			  "the agent of node %s stops: no jobs go there until heard again",
+			  v->name);
+		break;
 	case MATRIX_E_OWN:
-		if (direct && v->boot_id != p->base->boot_id) {
-			counters->vectors_refused_name++;
-			log_write(p->base->log, LOG_L_WARNING,
-				  "another node also calls itself %s (at %s:%u); give each its own "
-				  "--name",
-				  v->name, v->address, v->port);
-		}
+		if (direct && v->boot_id != p->base->boot_id)
+			peers_namesake(p, v, &heard->at);
 		break;
 	case MATRIX_E_OLD:
 		counters->vectors_refused_old += direct;
@@ -74,14 +124,68 @@ static void peers_heard_of(void *arg, const struct gate_message *m, uint8_t *tai
 	(void)tail;
 	(void)n;
 	(void)fds;
-	peers_heard(arg, &m->vector.vector, m->vector.age_ns, m->vector.direct);
+	peers_heard(arg, &m->vector);
 }
 
 static void peers_skewed(void *arg, const char *node, int64_t ahead_s)
 {
 	struct peers *p = arg;
 
-	skews_note(&p->skews, node, ahead_s, loop_boot_ns(p->base->loop));
+	uint64_t now = loop_boot_ns(p->base->loop);
+	struct peer_trouble trouble = {.cause = PEER_C_CLOCK, .sure = true, .ahead_s = ahead_s};
+	char why[PEER_STATE_WHY];
+
+	skews_note(&p->skews, node, ahead_s, now);
+	(void)skews_say(&p->skews, node, now, why, sizeof(why));
+	trouble.why = why;
+	for (size_t i = 0; i < p->states.count; i++)
+		if (!strcmp(p->states.all[i].node, node))
+			(void)peer_state_trouble(&p->states.all[i], &trouble, now);
+}
+
+/* The peer AT, or if that is where a connection came from (port 0), the one with the address. */
+static struct peer_state *peers_state(struct peers *p, const struct gate_place *at)
+{
+	return at->port ? peer_states_at(&p->states, at)
+			: peer_states_from(&p->states, at->address);
+}
+
+/* What became of a greeting; that of a session that is there says which node is at the address. */
+static void peers_greeted(void *arg, const struct control_greeted *g)
+{
+	const struct peer_trouble trouble = {
+		.cause = g->cause, .sure = g->sure, .ahead_s = g->ahead_s, .why = g->why};
+	struct peers *p = arg;
+	struct peer_state *state = peers_state(p, &g->at);
+
+	if (state && g->cause)
+		(void)peer_state_trouble(state, &trouble, loop_boot_ns(p->base->loop));
+	else if (state)
+		peer_state_session(state, g->node);
+}
+
+/* Why a peer is not heard, as the network part has found out. */
+static void peers_in_trouble(void *arg, const struct gate_message *m, uint8_t *tail, size_t n,
+			     const int *fds)
+{
+	struct peers *p = arg;
+	struct peer_state *state = peers_state(p, &m->trouble.at);
+	char why[GATE_SENTENCE_MAX + 1], place[IOCOM_ADDRESS_MAX + 8];
+	const struct peer_trouble trouble = {
+		.cause = (enum peer_cause)m->trouble.cause, .sure = true, .why = why};
+
+	(void)fds;
+	memcpy(why, tail, n);
+	why[n] = 0;
+	if (!state)
+		return;
+	(void)peer_state_trouble(state, &trouble, loop_boot_ns(p->base->loop));
+	/* Of the others the network part's own log speaks. */
+	if (trouble.cause == PEER_C_REFUSED || trouble.cause == PEER_C_TIMED_OUT ||
+	    trouble.cause == PEER_C_UNREACHABLE)
+		base_complain(p->base, peers_place(&m->trouble.at, place),
+			      "the peer at %s port %u is not heard: %s", state->at.address,
+			      state->at.port, why);
 }
 
 static void peers_heard_skewed(void *arg, const struct gate_message *m, uint8_t *tail, size_t n,
@@ -198,7 +302,9 @@ static int peers_listen(struct peers *p, struct iocom_err *err)
 		.self = {.boot_id = p->base->boot_id},
 		.handler = peer_requests_handle,
 		.arg = p,
+		.complaints = p->base->complaints,
 		.skewed = peers_skewed,
+		.greeted = peers_greeted,
 	};
 	int rc;
 
@@ -211,6 +317,7 @@ static int peers_listen(struct peers *p, struct iocom_err *err)
 		return rc;
 	net_part_serve(p->net, GATE_VECTOR, peers_heard_of, p);
 	net_part_serve(p->net, GATE_SKEWED, peers_heard_skewed, p);
+	net_part_serve(p->net, GATE_TROUBLE, peers_in_trouble, p);
 	p->watch = (struct net_watch){.up = peers_up, .down = peers_down, .arg = p};
 	net_part_watch(p->net, &p->watch);
 	return 0;
@@ -224,6 +331,7 @@ int peers_start(struct peers *p, const struct base *base, struct journal *journa
 	p->seal = seal;
 	p->net = net;
 	matrix_init(&p->matrix, base->set->name);
+	peer_states_init(&p->states, base->set);
 	peers_serve(p, PEER_HELLO, peers_on_hello, p);
 	peers_serve(p, PEER_KEY, peers_on_key, p);
 	return seal ? peers_listen(p, err) : 0;
@@ -235,6 +343,7 @@ void peers_stop(struct peers *p)
 		net_part_unwatch(p->net, &p->watch);
 		net_part_serve(p->net, GATE_VECTOR, NULL, NULL);
 		net_part_serve(p->net, GATE_SKEWED, NULL, NULL);
+		net_part_serve(p->net, GATE_TROUBLE, NULL, NULL);
 		p->watch.up = NULL;
 	}
 	bulletin_free(p->bulletin);

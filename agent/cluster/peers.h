@@ -19,6 +19,7 @@
 #include "agent/cluster/control.h"
 #include "agent/base/matrix.h"
 #include "agent/cluster/peer_message.h"
+#include "agent/cluster/peer_state.h"
 #include "agent/cluster/skews.h"
 
 struct journal;
@@ -55,10 +56,11 @@ struct peers {
 	bool dials; /* peers_dial was called */
 	struct matrix matrix;
 	struct skews skews;
-	unsigned chores;	  /* calls of peers_chores since the last new node */
-	struct peers_call *calls; /* this node's unanswered questions */
-	struct peers_held *held;  /* answers to other nodes that wait for the disk */
-	uint64_t tickets;	  /* last ticket of a question to ourselves */
+	struct peer_states states; /* of the configured peers */
+	unsigned chores;	   /* calls of peers_chores since the last new node */
+	struct peers_call *calls;  /* this node's unanswered questions */
+	struct peers_held *held;   /* answers to other nodes that wait for the disk */
+	uint64_t tickets;	   /* last ticket of a question to ourselves */
 	struct {
 		peers_handler handle; /* NULL: no party serves this type */
 		void *arg;

@@ -38,6 +38,7 @@ enum seal_lane {
 	SEAL_FOREIGN,  /* messages of other agents */
 	SEAL_STARTS,   /* credentials of jobs that have a lease here */
 	SEAL_ATTACHES, /* credentials of clients that attach */
+	SEAL_USERS,    /* credentials of users of other nodes who ask something */
 	SEAL_LANES
 };
 

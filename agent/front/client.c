@@ -22,6 +22,11 @@ const struct ucred *client_who(const struct client *client)
 	return &client->who;
 }
 
+bool client_is_remote(const struct client *c)
+{
+	return c->told;
+}
+
 bool client_is_gone(const struct client *c)
 {
 	return c->dead;
@@ -42,7 +47,8 @@ void client_drop(struct client *c)
 	c->dead = true;
 	for (const struct clients_watch *w = clients->watches; w; w = w->next)
 		w->closed(w->arg, c);
-	loop_remove(loop, &c->entry);
+	if (!c->told)
+		loop_remove(loop, &c->entry);
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
@@ -102,6 +108,8 @@ void client_events(struct client *c)
 	bool pending = c->out_end > c->out_start;
 	uint32_t wanted = c->half || c->parked ? 0 : EPOLLRDHUP;
 
+	if (c->told)
+		return;
 	/* A half-closed client's end of file waits until all answers have left. */
 	if (!c->busy && !c->parked && !(c->half && pending))
 		wanted |= EPOLLIN;
@@ -201,7 +209,9 @@ void client_crowded_out(struct client *c)
 
 void client_send_frame(struct client *c, enum frame_type type, const char *text)
 {
-	if (!c->dead && put_frame(c, type, text, strlen(text)))
+	if (!c->dead && c->told)
+		c->told(c->told_arg, type == FRAME_JSON, text, strlen(text));
+	else if (!c->dead && put_frame(c, type, text, strlen(text)))
 		client_crowded_out(c);
 }
 
@@ -233,7 +243,7 @@ bool client_offer(struct client *c, const char *text, size_t n, size_t backlog)
 {
 	const struct base *base = c->clients->config.base;
 	uid_t before = client_enter(c);
-	bool put = !c->dead && c->out_end - c->out_start + n + FRAME_HEADER <= backlog;
+	bool put = !c->dead && !c->told && c->out_end - c->out_start + n + FRAME_HEADER <= backlog;
 
 	if (put) {
 		out_compact(c);

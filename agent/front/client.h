@@ -33,9 +33,11 @@ struct client {
 	bool half;    /* the client sends no more, but still reads */
 	bool started; /* the first frame has come */
 	bool dead;
-	bool streams; /* gets lines until the client closes */
-	bool parked;  /* its user used up its part of the loop's time: nothing is read */
-	bool watches; /* gets a line now and then, may be idle */
+	bool streams;	    /* gets lines until the client closes */
+	bool parked;	    /* its user used up its part of the loop's time: nothing is read */
+	bool watches;	    /* gets a line now and then, may be idle */
+	clients_told *told; /* clients_remote: takes what would be sent; FD is -1 then */
+	void *told_arg;
 };
 
 struct clients {

@@ -432,6 +432,26 @@ struct client *clients_adopt(struct clients *clients, int fd, const struct ucred
 	return c;
 }
 
+struct client *clients_remote(struct clients *clients, uid_t uid, gid_t gid, clients_told *told,
+			      void *arg)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->clients = clients;
+	c->fd = -1;
+	c->who = (struct ucred){.uid = uid, .gid = gid};
+	c->active_ns = loop_boot_ns(clients->config.base->loop);
+	c->busy = c->started = true;
+	c->told = told;
+	c->told_arg = arg;
+	c->next = clients->first;
+	clients->first = c;
+	clients->count++;
+	return c;
+}
+
 static void refuse_connection(int fd, const char *why)
 {
 	frame_write(fd, FRAME_ERROR, why, (uint32_t)strlen(why));
@@ -479,7 +499,7 @@ static void sweep(void *arg)
 		uint64_t quiet = now - c->active_ns;
 		bool stuck = c->out_end > c->out_start || c->header_have;
 
-		if (c->dead || c->streams || c->parked || (c->busy && !stuck) ||
+		if (c->dead || c->streams || c->parked || c->told || (c->busy && !stuck) ||
 		    (c->watches && !stuck))
 			continue;
 		if (quiet < (stuck ? CLIENT_STUCK_NS : IDLE_NS))

@@ -57,6 +57,15 @@ int clients_new(struct clients **clients, const struct clients_config *config,
  * caller's.
  */
 struct client *clients_adopt(struct clients *clients, int fd, const struct ucred *who);
+/*
+ * A client that is no connection: WHO asked at another node, and proved it.  TOLD gets each answer
+ * (a JSON document, or OK false and a sentence), perhaps while the request is being handled; it may
+ * drop the client.  NULL: no memory.
+ */
+typedef void clients_told(void *arg, bool ok, const char *text, size_t length);
+struct client *clients_remote(struct clients *clients, uid_t uid, gid_t gid, clients_told *told,
+			      void *arg);
+bool client_is_remote(const struct client *client);
 size_t clients_count(const struct clients *clients);
 void clients_free(struct clients *clients);
 /* WATCH is the caller's and stays until clients_free. */

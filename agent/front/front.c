@@ -10,6 +10,7 @@
 static void front_sampled(void *arg, const struct monitor_sample *sample)
 {
 	top_sampled(arg, sample);
+	looks_sampled(arg, sample);
 }
 
 static void front_told(void *arg)
@@ -42,6 +43,8 @@ static void front_closed(void *arg, struct client *client)
 	told_forget(front, client);
 	kill_forget(front, client);
 	attach_forget(front, client);
+	owner_forget(front, client);
+	gather_forget(front, client);
 	top_forget(front, client);
 }
 
@@ -81,12 +84,16 @@ int front_start(struct front *front, struct iocom_err *err)
 						.ended = front_ended,
 						.arg = front};
 	home_watch(front->home, &front->home_watch);
+	peers_serve(front->peers, PEER_USER, front_on_user, front);
 	return 0;
 }
 
 void front_stop(struct front *front)
 {
 	recorders_stop(front);
+	gathers_stop(front);
+	forwarded_stop(front);
+	looks_stop(front);
 	journal_forget(front->journal, &front->ended);
 	clients_free(front->clients);
 	front->clients = NULL;
@@ -95,4 +102,5 @@ void front_stop(struct front *front)
 void front_chores(struct front *front)
 {
 	waits_chores(front);
+	looks_chores(front);
 }

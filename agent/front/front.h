@@ -19,6 +19,11 @@
 #include "agent/measure/pulse.h"
 
 struct accounts;
+struct forwarded;
+struct gather;
+struct look;
+struct owner_asked;
+struct owner_part;
 struct profile_store;
 struct recorders;
 struct streams;
@@ -33,6 +38,7 @@ struct front {
 	struct pulse *pulse;
 	struct peers *peers;
 	struct guest *guest;
+	struct owner_part *owner; /* NULL: no rules are kept here */
 	struct home *home;
 	struct journal *journal;
 	struct profile_store *profiles;
@@ -48,6 +54,10 @@ struct front {
 	struct journal_wait ended;   /* an end that a transaction may still undo */
 	struct told *told;	     /* answers that wait for the disk */
 	struct kill *kills;	     /* signals under way */
+	struct owner_asked *owners;  /* requests to owners of other nodes under way */
+	struct gather *gathers;	     /* clients that ask other nodes */
+	struct forwarded *forwarded; /* requests of users of other nodes */
+	struct look *looks;	     /* their `iocom top` */
 	struct attach *attaches;     /* clients that want to attach to jobs of other nodes */
 	struct recorders *recorders; /* NULL: nobody records */
 	struct machine_time machine; /* at the last whole period while somebody recorded */
@@ -73,20 +83,63 @@ void front_chores(struct front *front);
 
 typedef void front_request(struct front *front, struct client *client,
 			   const msgpack_object *request);
-front_request attach_request, explain_request, jobs_request, kill_request, nodes_request,
-	profiles_request, record_request, report_request, status_request, submit_request,
-	top_request, wait_request;
+front_request attach_request, explain_request, gather_request, jobs_request, kill_request,
+	look_request, nodes_request, owner_request, profiles_request, reach_request, record_request,
+	report_request, status_request, submit_request, top_request, wait_request;
 
 /* --- top_request.c --- */
 
 void top_sampled(struct front *front, const struct monitor_sample *sample);
 void top_forget(struct front *front, const struct client *client);
+/* Makes the newest reading one of this moment. */
+void top_fresh(struct front *front);
+/* The document of SAMPLE for user UID; BEFORE: the disks at the reading before.  NULL: no memory.
+ */
+json_t *top_json(struct front *front, const struct monitor_sample *sample,
+		 const struct iocom_disk *before, size_t nbefore, uid_t uid);
+
+/* --- gather.c: what clients ask other nodes --- */
+
+#define GATHERS_MAX	 64 /* requests to other nodes under way */
+#define GATHERS_OF_ROOT	 4
+#define GATHERS_OF_ONE	 16
+#define GATHER_NODES_MAX 64 /* nodes that one of them asks */
+
+size_t gathers_count(const struct front *front);
+void gather_forget(struct front *front, const struct client *client);
+void gathers_stop(struct front *front);
+
+/* --- forwarded.c: what users of other nodes ask --- */
+
+#define FORWARDED_MAX	 8 /* of control's GATE_QUESTIONS_MAX: the others are never kept busy */
+#define FORWARDED_OF_ONE 4
+
+/* The handler of PEER_USER; ARG is the struct front. */
+int front_on_user(void *arg, const struct peer_request *request, uint64_t ticket,
+		  struct peer_answer *answer);
+size_t forwarded_count(const struct front *front);
+void forwarded_stop(struct front *front);
+
+/* --- look_request.c: their `iocom top` --- */
+
+#define LOOKS_MAX     32
+#define LOOKS_OF_ROOT 2
+#define LOOKS_OF_ONE  8
+
+size_t looks_count(const struct front *front);
+void looks_sampled(struct front *front, const struct monitor_sample *sample);
+void looks_chores(struct front *front); /* once a second */
+void looks_stop(struct front *front);
 
 /* --- kill_request.c --- */
 
 void kill_forget(struct front *front, const struct client *client);
 /* --- attach_request.c --- */
 void attach_forget(struct front *front, const struct client *client);
+
+/* --- owner_request.c --- */
+
+void owner_forget(struct front *front, const struct client *client);
 
 /* --- told.c --- */
 

@@ -37,22 +37,33 @@ const char *job_json_basis(int basis)
 	return names[basis & (JOURNAL_BASIS_TOLD | JOURNAL_BASIS_LEARNED)];
 }
 
+static const char *job_json_state(const struct job_json *l, const struct journal_job *j)
+{
+	/* The shim does not answer (launch.h): the job may be running or lost. */
+	if (guest_is_late(l->front->guest, j->job))
+		return "late";
+	if (j->end_ns == 0 &&
+	    (guest_is_stopped(l->front->guest, j->job) || home_is_stopped(l->front->home, j->job)))
+		return "stopped";
+	return j->state;
+}
+
 json_t *job_json(struct job_json *l, const struct journal_job *j)
 {
 	const char *home = j->at_home ? l->front->base->set->name : j->home;
-	/* The shim does not answer (launch.h): the job may be running or lost. */
-	const char *state = guest_is_late(l->front->guest, j->job) ? "late" : j->state;
+	const char *state = job_json_state(l, j);
 
-	return json_pack(
-		"{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o,s:o,s:o,"
-		"s:o,s:s,s:b}",
-		"job", j->job, "state", state, "class", job_json_text(j->class_name), "command",
-		job_json_text(j->command), "user", job_json_user(l, j->uid), "uid", (int)j->uid,
-		"home", home ? home : "", "node", j->node ? j->node : "", "policy",
-		j->policy ? j->policy : "", "submit_ns", (json_int_t)j->submit_ns, "start_ns",
-		(json_int_t)j->start_ns, "end_ns", (json_int_t)j->end_ns, "exit_kind", j->exit_kind,
-		"exit_value", j->exit_value, "pid", (int)j->pid, "text", job_json_text(j->text),
-		"expected_ms", job_json_ms(j->expectation.there_ms), "expected_home_ms",
-		job_json_ms(j->expectation.home_ms), "took_ms", job_json_ms(j->wall_ms), "basis",
-		job_json_basis(j->expectation.basis), "balanced", j->expectation.balanced);
+	return json_pack("{s:s,s:s,s:o,s:o,s:s,s:i,s:s,s:s,s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:o,s:o,s:o,"
+			 "s:o,s:s,s:b,s:o}",
+			 "job", j->job, "state", state, "class", job_json_text(j->class_name),
+			 "command", job_json_text(j->command), "user", job_json_user(l, j->uid),
+			 "uid", (int)j->uid, "home", home ? home : "", "node",
+			 j->node ? j->node : "", "policy", j->policy ? j->policy : "", "submit_ns",
+			 (json_int_t)j->submit_ns, "start_ns", (json_int_t)j->start_ns, "end_ns",
+			 (json_int_t)j->end_ns, "exit_kind", j->exit_kind, "exit_value",
+			 j->exit_value, "pid", (int)j->pid, "text", job_json_text(j->text),
+			 "expected_ms", job_json_ms(j->expectation.there_ms), "expected_home_ms",
+			 job_json_ms(j->expectation.home_ms), "took_ms", job_json_ms(j->wall_ms),
+			 "basis", job_json_basis(j->expectation.basis), "balanced",
+			 j->expectation.balanced, "slowdown", job_json_ms(j->slowdown));
 }

@@ -4,6 +4,7 @@
 
 #include "agent/base/acceptor.h"
 #include "agent/base/accounts.h"
+#include "agent/base/complaints.h"
 #include "agent/base/loop_share.h"
 #include "agent/cluster/seal.h"
 #include "agent/cluster/stream.h"
@@ -16,8 +17,10 @@
 #include "agent/guest/signals.h"
 #include "agent/guest/tickets.h"
 #include "agent/guest/user_limits.h"
+#include "agent/home/learn.h"
 #include "agent/home/progress.h"
 #include "agent/jobs/leases.h"
+#include "agent/owner/owner_part.h"
 #include "user/clock.h"
 
 #define ROWS_EVERY_NS (10 * CLOCK_NS_PER_S) /* counting rows every period would cost too much */
@@ -60,6 +63,7 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		 .refused = home.charges_lost},
 		{"running_jobs_noted", home.progress, PROGRESS_MAX, .turns = true,
 		 COUNTED(progress_replaced)},
+		{"runs_to_learn", home.to_learn, LEARN_LATER_MAX, COUNTED(runs_not_learned)},
 		{"predictions", home.predictions, PREDICTIONS_MAX, .turns = true,
 		 COUNTED(predictions_replaced)},
 		{"nodes", peers->matrix.count, MATRIX_NODES_MAX, COUNTED(vectors_refused_full)},
@@ -67,6 +71,9 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"skews", skews_count(&peers->skews), SKEWS_MAX, .turns = true,
 		 .counter = "bulletins_refused_skew", /* a refused sealed message has a counter */
 		 .refused = front->base->counters->bulletins_refused_skew},
+		{"complaints_repeated",
+		 front->base->complaints ? front->base->complaints->count : 0, COMPLAINTS_MAX,
+		 .turns = true, COUNTED(complaints_replaced)},
 		{"bulletin_guests", net.bulletin_guests, CONNECTION_LIMIT_MAX,
 		 COUNTED(guests_refused)},
 		{"control_guests", net.control_guests, CONNECTION_LIMIT_MAX,
@@ -90,6 +97,12 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"loop_ms_per_s_of_a_user", LIMIT_UNKNOWN, 1000 / LOOP_SHARE_PART,
 		 COUNTED(requests_delayed)},
 		{"descriptors", descriptors, descriptors_max, COUNTED(descriptors_refused)},
+		{"forwards", gathers_count(front), GATHERS_MAX, COUNTED(forwards_refused)},
+		{"nodes_of_a_forward", LIMIT_UNKNOWN, GATHER_NODES_MAX, .counter = NULL},
+		{"forwarded", forwarded_count(front), FORWARDED_MAX, COUNTED(forwarded_refused)},
+		{"forwarded_of_a_user", LIMIT_UNKNOWN, FORWARDED_OF_ONE,
+		 COUNTED(forwarded_refused)},
+		{"looks", looks_count(front), LOOKS_MAX, COUNTED(looks_refused)},
 		{"signals", guest.signals, SIGNALS_MAX, COUNTED(signals_refused)},
 		{"recorders", recorders_count(front), RECORDERS_MAX, COUNTED(recorders_refused)},
 		{"streams_at_network", net.streams, NET_STREAMS_MAX, COUNTED(streams_refused)},
@@ -103,6 +116,8 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"accounts_kept", accounts_count(front->accounts), ACCOUNTS_MAX, .turns = true,
 		 .counter = NULL},
 		{"tickets", guest.tickets, TICKETS_MAX, COUNTED(tickets_refused)},
+		{"owner_requests", front->owner ? owner_part_asking(front->owner) : 0,
+		 OWNER_QUESTIONS_MAX, COUNTED(owner_refused)},
 		{"replays", guest.replays, REPLAYS_MAX, COUNTED(replays_refused)},
 		{"output_kept_bytes", guest.spool_bytes,
 		 (uint64_t)front->base->set->spool_total_mb << 20, .turns = true,

@@ -6,6 +6,7 @@
 #include "balancer/view/vector_codec.h"
 #include "agent/front/front.h"
 #include "agent/front/limits.h"
+#include "agent/front/nodes_peers.h"
 #include "agent/front/status.h"
 
 static json_t *cli_requests_node_json(const struct iocom_vector *v, uint64_t age_ns, bool self,
@@ -61,17 +62,23 @@ void nodes_request(struct front *front, struct client *c, const msgpack_object *
 					      cli_requests_node_json(&e->vector, age, false, true));
 			continue;
 		}
-		snprintf(text, sizeof(text), "silent for %.1f s, longer than %d periods of %u ms",
-			 (double)age / 1e9, MATRIX_SILENT_PERIODS, e->vector.period_ms);
-		json_array_append_new(dropped,
-				      json_pack("{s:s,s:s,s:f}", "name", e->vector.name, "reason",
-						text, "age_ms", (double)age / 1e6));
+		if (e->left)
+			snprintf(text, sizeof(text), "its agent stopped %.1f s ago, and said so",
+				 (double)age / 1e9);
+		else
+			snprintf(text, sizeof(text),
+				 "silent for %.1f s, longer than %d periods of %u ms",
+				 (double)age / 1e9, MATRIX_SILENT_PERIODS, e->vector.period_ms);
+		json_array_append_new(dropped, json_pack("{s:s,s:s,s:f,s:b}", "name",
+							 e->vector.name, "reason", text, "age_ms",
+							 (double)age / 1e6, "left", e->left));
 	}
 	client_json(c,
-		    json_pack("{s:i,s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "version", 1, "node",
+		    json_pack("{s:i,s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o}", "version", 1, "node",
 			      front->base->set->name, "time_ns",
 			      (json_int_t)loop_real_ns(front->base->loop), "period_ms",
 			      (json_int_t)front->pulse->self.period_ms, "nodes", nodes, "dropped",
 			      dropped, "counters", counters_json(front), "bounds",
-			      limits_json(front), "predictions", nodes_request_predictions(front)));
+			      limits_json(front), "predictions", nodes_request_predictions(front),
+			      "peers", nodes_peers_json(front)));
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Request "profile": what classes of jobs need, as measured; see balancer/profile.h. */
-#include <errno.h>
+/* Request "profile": what classes of jobs need, as measured; see balancer/profile/profile.h. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "agent/base/accounts.h"
 #include "agent/front/front.h"
+#include "agent/front/profiles.h"
 #include "agent/home/outcomes.h"
+#include "balancer/profile/profile_runs.h"
 #include "user/pack.h"
-#include "user/utf8.h"
 
 struct answer {
 	struct accounts *accounts;
 	struct profile_store *profiles;
 	json_t *list;
 	const char *class_name; /* "" = all */
+	double input_mb;	/* of the next run; below 0: unknown */
 };
 
 static json_t *user_json(struct accounts *accounts, uid_t uid)
@@ -24,15 +24,6 @@ static json_t *user_json(struct accounts *accounts, uid_t uid)
 
 	accounts_say(accounts, uid, name, sizeof(name));
 	return json_string(name);
-}
-
-static json_t *class_json(const char *class_name)
-{
-	char clean[4 * PROFILE_CLASS_MAX];
-
-	utf8_copy(clean, sizeof(clean), class_name, strlen(class_name));
-	utf8_plain(clean);
-	return json_string(clean);
 }
 
 static json_t *phases_json(const struct behaviour *b)
@@ -97,70 +88,155 @@ static json_t *profiles_corrections_json(const struct answer *answer, uid_t uid,
 	return e.out ? e.out : json_null();
 }
 
-static void profiles_add(void *arg, uid_t uid, const char *class_name, const struct profile *p)
+/* What is estimated of each need, and from what. */
+static json_t *profiles_estimates_json(const struct profile_expected *e)
 {
-	struct answer *answer = arg;
-	const struct behaviour *b = &p->behaviour;
-	json_t *last;
+	json_t *out = json_object();
 
-	if (answer->class_name[0] && strcmp(answer->class_name, class_name))
-		return;
-	last = json_pack("{s:f,s:f,s:f,s:f,s:f,s:o,s:i,s:o}", "disk_low_ms", b->disk_low_ms,
+	for (enum profile_need f = 0; out && f < PROFILE_NEEDS; f++) {
+		const struct estimate *x = &e->of[f];
+		json_t *one = json_pack("{s:f,s:f,s:f,s:s,s:i,s:b}", "value", x->value, "spread",
+					x->spread, "confidence", x->confidence, "word",
+					estimate_confidence_word(x->confidence), "runs",
+					(int)x->runs, "by_input", x->line);
+
+		if (x->line) {
+			json_object_set_new(one, "base", json_real(x->base));
+			json_object_set_new(one, "per_mb", json_real(x->per_mb));
+		}
+		json_object_set_new(out, profile_need_name(f), one);
+	}
+	return out;
+}
+
+static json_t *profiles_set_json(const struct need_options *set)
+{
+	json_t *out = json_object();
+
+	for (enum need_field f = 0; f < NEED_FIELDS; f++)
+		if (set->value[f] >= 0)
+			json_object_set_new(out, need_name(f), json_real(set->value[f]));
+	return out;
+}
+
+static json_t *profiles_last_json(const struct behaviour *b)
+{
+	return json_pack("{s:f,s:f,s:f,s:f,s:f,s:o,s:i,s:o}", "disk_low_ms", b->disk_low_ms,
 			 "disk_high_ms", b->disk_high_ms, "fault_ms", b->fault_ms, "disk_wait_ms",
 			 b->disk_wait_ms, "run_wait_ms", b->run_wait_ms, "shares", shares_json(b),
 			 "joined_phases", (int)b->joined, "phases", phases_json(b));
-	json_array_append_new(
-		answer->list,
-		json_pack("{s:o,s:o,s:i,s:i,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "class",
-			  class_json(class_name), "user", user_json(answer->accounts, uid), "uid",
-			  (int)uid, "runs", (int)p->runs, "intensive", behaviour_class(b), "cpu_ms",
-			  p->cpu_ms, "com_ms", p->com_ms, "disk_ms", p->disk_ms, "memory_mb",
-			  p->memory_mb, "requests", profile_requests(p), "implicit_requests",
-			  p->fault_requests, "request_kb", profile_request_kb(p), "wall_ms",
-			  p->wall_ms, "last_run", last, "corrections",
-			  profiles_corrections_json(answer, uid, class_name)));
 }
 
-static void profiles_forget(struct front *front, struct client *c, const char *class_name)
+/* What is expected of the class's next run, of which the input is known at most. */
+static void profiles_expect(const struct answer *answer, uid_t uid, const char *class_name,
+			    const struct profile *averages, struct profile_expected *out)
+{
+	const struct profile_next next = {.input_mb = answer->input_mb, .home = ""};
+	struct iocom_err ignored;
+
+	if (!profile_expect(answer->profiles, uid, class_name, &next, out, &ignored))
+		return;
+	*out = (struct profile_expected){.profile = *averages, .input_mb = answer->input_mb};
+	need_options_init(&out->set);
+}
+
+static void profiles_add(void *arg, uid_t uid, const char *class_name, const struct profile *row)
+{
+	struct answer *answer = arg;
+	struct profile_expected e;
+	const struct profile *p = &e.profile;
+	json_t *one;
+
+	if (answer->class_name[0] && strcmp(answer->class_name, class_name))
+		return;
+	profiles_expect(answer, uid, class_name, row, &e);
+	one = json_pack("{s:o,s:o,s:i,s:i,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "class",
+			profiles_class_json(class_name), "user", user_json(answer->accounts, uid),
+			"uid", (int)uid, "runs", (int)p->runs, "intensive",
+			p->runs && p->behaviour.n ? behaviour_class(&p->behaviour) : "unknown",
+			"cpu_ms", p->cpu_ms, "com_ms", p->com_ms, "disk_ms", p->disk_ms,
+			"memory_mb", p->memory_mb, "requests", profile_requests(p),
+			"implicit_requests", p->fault_requests, "request_kb", profile_request_kb(p),
+			"wall_ms", p->wall_ms, "last_run", profiles_last_json(&p->behaviour),
+			"corrections", profiles_corrections_json(answer, uid, class_name));
+	json_object_set_new(one, "needs", profiles_estimates_json(&e));
+	json_object_set_new(one, "set", profiles_set_json(&e.set));
+	json_object_set_new(one, "runs_used", json_integer(e.used));
+	json_object_set_new(one, "cold_runs", json_integer(e.cold_runs));
+	json_object_set_new(one, "warm_runs", json_integer(e.warm_runs));
+	json_object_set_new(one, "warm", json_boolean(e.warm && e.used));
+	json_object_set_new(one, "input_mb", e.input_mb < 0 ? json_null() : json_real(e.input_mb));
+	json_array_append_new(answer->list, one);
+}
+
+/* Reads whose profiles are asked about.  Returns false after an answer: only root may name one. */
+static bool profiles_whose(struct client *c, const msgpack_object *request, uid_t *uid, bool *named)
+{
+	uint64_t asked;
+
+	*uid = client_who(c)->uid;
+	*named = unpack_get(request, "uid") != NULL;
+	if (!*named)
+		return true;
+	if (unpack_u64(request, "uid", &asked) || asked >= UINT32_MAX) {
+		client_error(c, "\"uid\" is not the number of a user");
+		return false;
+	}
+	if (*uid != 0 && asked != *uid) {
+		client_error(c, "only root sees and changes the profiles of other users");
+		return false;
+	}
+	*uid = (uid_t)asked;
+	return true;
+}
+
+static void profiles_answer_list(struct front *front, struct client *c, struct answer *answer,
+				 uid_t uid)
 {
 	struct iocom_err err = {0};
-	int rc = profile_forget(front->profiles, client_who(c)->uid, class_name, &err);
 
-	if (rc == -ENOENT)
-		client_error(c, "nothing is known about a class '%s' of yours", class_name);
-	else if (rc)
+	answer->list = json_array();
+	if (profile_list(front->profiles, uid, profiles_add, answer, &err)) {
+		json_decref(answer->list);
 		client_error(c, "%s", err.text);
-	else
-		client_json(c, json_pack("{s:o}", "forgot", class_json(class_name)));
+		return;
+	}
+	client_json(c, json_pack("{s:o}", "profiles", answer->list));
 }
 
 void profiles_request(struct front *front, struct client *c, const msgpack_object *request)
 {
-	uid_t uid = client_who(c)->uid;
-	char class_name[PROFILE_CLASS_MAX] = "";
-	struct answer answer = {
-		.accounts = front->accounts, .profiles = front->profiles, .class_name = class_name};
-	struct iocom_err err = {0};
-	bool forgets = false;
+	char class_name[PROFILE_CLASS_MAX] = "", what[16] = "";
+	struct answer answer = {.accounts = front->accounts,
+				.profiles = front->profiles,
+				.class_name = class_name,
+				.input_mb = -1};
+	bool named;
+	uid_t uid;
 
 	if (unpack_get(request, "class") &&
 	    unpack_str(request, "class", class_name, sizeof(class_name))) {
 		client_error(c, "\"class\" is not a name of up to %d bytes", PROFILE_CLASS_MAX - 1);
 		return;
 	}
-	unpack_bool(request, "forget", &forgets);
-	if (forgets) {
-		profiles_forget(front, c, class_name);
+	if (unpack_get(request, "what") && unpack_str(request, "what", what, sizeof(what))) {
+		client_error(c,
+			     "the agent does not know what is to be done with profiles; is it an "
+			     "older version?");
 		return;
 	}
+	if (unpack_get(request, "input_mb") &&
+	    (unpack_f64(request, "input_mb", &answer.input_mb) || !(answer.input_mb >= 0) ||
+	     answer.input_mb > PROFILE_NEED_MAX)) {
+		client_error(c, "\"input_mb\" is not a size");
+		return;
+	}
+	if (!profiles_whose(c, request, &uid, &named))
+		return;
 	/* The profiles include jobs that ended a moment ago. */
 	guest_settle(front->guest);
-	answer.list = json_array();
-	if (profile_list(front->profiles, uid == 0 ? (uid_t)-1 : uid, profiles_add, &answer,
-			 &err)) {
-		json_decref(answer.list);
-		client_error(c, "%s", err.text);
-		return;
-	}
-	client_json(c, json_pack("{s:o}", "profiles", answer.list));
+	if (*what && strcmp(what, "list") != 0)
+		profiles_change(front, c, request, what, uid, class_name);
+	else
+		profiles_answer_list(front, c, &answer, uid == 0 && !named ? (uid_t)-1 : uid);
 }

@@ -349,6 +349,7 @@ static int recorders_open_recorder(struct recorders *r, struct iocom_err *err)
 	h.period_ms = front->base->set->period_s * 1e3;
 	h.notice_ms = PULSE_NOTICE_MS;
 	view_params(p);
+	settings_rules_apply(&front->base->set->rules, p);
 	return recorder_open_to(recorders_put, r, &h, &r->out, err);
 }
 

@@ -26,7 +26,7 @@ static void report_job(void *arg, const struct journal_outcome *o)
 	json_array_append_new(
 		page->jobs,
 		json_pack("{s:s,s:o,s:s,s:I,s:s,s:s,s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:s,s:b,s:b,"
-			  "s:i,s:i}",
+			  "s:i,s:i,s:o}",
 			  "job", o->job, "class", job_json_text(o->class_name), "user",
 			  job_json_user(&page->names, o->uid), "uid", (json_int_t)o->uid, "policy",
 			  o->policy, "home", o->home, "node", o->node, "submit_ns",
@@ -35,7 +35,8 @@ static void report_job(void *arg, const struct journal_outcome *o)
 			  "expected_home_ms", job_json_ms(o->expected_home_ms), "there_factor",
 			  job_json_ms(o->there_factor), "home_factor", job_json_ms(o->home_factor),
 			  "basis", job_json_basis(o->basis), "balanced", o->balanced, "moved",
-			  o->moved, "exit_kind", o->exit_kind, "exit_value", o->exit_value));
+			  o->moved, "exit_kind", o->exit_kind, "exit_value", o->exit_value,
+			  "slowdown", job_json_ms(o->slowdown)));
 }
 
 /* Whose jobs: *UID is -1 for everybody's.  Returns false if WHO may not see them. */

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "agent/front/limits.h"
+#include "agent/front/nodes_peers.h"
 #include "agent/guest/user_limits.h"
+#include "balancer/profile/profile.h"
 #include "user/clock.h"
 #include "user/utf8.h"
 
@@ -64,6 +66,15 @@ json_t *counters_json(const struct front *front)
 	return o;
 }
 
+/* Whether the class profiles had to begin anew since this agent started. */
+static json_t *status_profiles_json(const struct front *front)
+{
+	const char *why = "", *aside = front->profiles ? profile_aside(front->profiles, &why) : "";
+
+	return *aside ? json_pack("{s:s?,s:s?}", "aside", aside, "why", why)
+		      : json_pack("{s:n}", "aside");
+}
+
 void status_request(struct front *front, struct client *c, const msgpack_object *request)
 {
 	json_t *drops = json_object();
@@ -76,7 +87,7 @@ void status_request(struct front *front, struct client *c, const msgpack_object 
 	for (size_t i = 0; i < front->peers->matrix.count; i++)
 		others += matrix_at(&front->peers->matrix, i)->alive;
 	client_json(
-		c, json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:s,s:o,s:o,s:o,s:o,s:o*}",
+		c, json_pack("{s:i,s:s,s:s,s:i,s:f,s:b,s:I,s:I,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o*}",
 			     "version", 1, "iocom", IOCOM_VERSION, "node", front->base->set->name,
 			     "pid", (int)getpid(), "uptime_s",
 			     (double)(loop_boot_ns(front->base->loop) - front->pulse->started_ns) /
@@ -85,6 +96,8 @@ void status_request(struct front *front, struct client *c, const msgpack_object 
 			     (json_int_t)others, "degraded_columns",
 			     (json_int_t)front->pulse->ndegraded, "cgroup", front->unified, "drops",
 			     drops, "counters", counters_json(front), "bounds", limits_json(front),
-			     "settings", settings_json(front, client_who(c)->uid), "user_limits",
+			     "settings", settings_json(front, client_who(c)->uid), "peers",
+			     nodes_peers_json(front), "profiles", status_profiles_json(front),
+			     "user_limits",
 			     front->user_limits ? user_limits_json(front->user_limits) : NULL));
 }

@@ -79,8 +79,8 @@ static int top_job_uid(void *arg, uint64_t cgroup_id, uid_t *uid)
 	return guest_whose(front->guest, cgroup_id, NULL, uid);
 }
 
-static json_t *top_json(struct front *front, const struct monitor_sample *sample,
-			const struct iocom_disk *before, size_t nbefore, uid_t uid)
+json_t *top_json(struct front *front, const struct monitor_sample *sample,
+		 const struct iocom_disk *before, size_t nbefore, uid_t uid)
 {
 	const struct iocom_vector *own = &front->pulse->own;
 	const struct sample_json_options options = {
@@ -105,6 +105,12 @@ static json_t *top_json(struct front *front, const struct monitor_sample *sample
 static bool is_stale(const struct front *front)
 {
 	return loop_boot_ns(front->base->loop) - front->pulse->sampled_ns > FRESH_NS;
+}
+
+void top_fresh(struct front *front)
+{
+	if (!front->pulse->has_last || is_stale(front))
+		pulse_sample(front->pulse);
 }
 
 static void top_write(struct top_watch *w)

@@ -63,7 +63,9 @@ static bool waits_answered(struct front *front, struct client *c, char job[SPEC_
 		memcpy(job, answer.name, sizeof(answer.name));
 		return false;
 	}
-	told_answer(front, c, json_pack("{s:o}", "job", answer.job));
+	/* "over": nothing more will come of it. */
+	told_answer(front, c,
+		    json_pack("{s:o,s:b}", "job", answer.job, "over", answer.ended && !*lost));
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/base/peer_cause.h"
 #include "agent/base/seal_refusal.h"
 #include "balancer/view/vector_codec.h"
 #include "user/log.h"
@@ -102,7 +103,7 @@ static const struct gate_rule gate_rules[GATE_TYPES] = {
 	[GATE_VECTOR] = {.name = "vector",
 			 .side = GATE_TO_ROOT,
 			 .size = BODY(vector),
-			 .fields = {BODY_BOOL(vector, direct)}},
+			 .fields = {BODY_BOOL(vector, direct), BODY_STRING(vector, at.address)}},
 	[GATE_ASK_KEY] = {.name = "ask-key",
 			  .side = GATE_TO_ROOT,
 			  .size = BODY(place),
@@ -111,22 +112,31 @@ static const struct gate_rule gate_rules[GATE_TYPES] = {
 			 .side = GATE_TO_ROOT,
 			 .size = BODY(skewed),
 			 .fields = {BODY_STRING(skewed, node)}},
+	[GATE_TROUBLE] = {.name = "trouble",
+			  .side = GATE_TO_ROOT,
+			  .size = BODY(trouble),
+			  .least = 0,
+			  .most = GATE_SENTENCE_MAX,
+			  .text = true,
+			  .fields = {BODY_STRING(trouble, at.address)}},
 	[GATE_ANSWERED] = {.name = "answered",
 			   .side = GATE_TO_ROOT,
 			   .size = BODY(answered),
 			   .least = 0,
-			   .most = GATE_CONTROL_MAX},
+			   .most = GATE_CONTROL_MAX,
+			   .fields = {BODY_BOOL(answered, connected), BODY_BOOL(answered, cut)}},
 	[GATE_HELLO] = {.name = "hello",
 			.side = GATE_TO_ROOT,
 			.size = BODY(hello),
 			.least = 1,
-			.most = GATE_CONTROL_MAX},
+			.most = GATE_CONTROL_MAX,
+			.fields = {BODY_STRING(hello, from)}},
 	[GATE_QUESTION] = {.name = "question",
 			   .side = GATE_TO_ROOT,
 			   .size = BODY(question),
 			   .least = 1,
 			   .most = GATE_CONTROL_MAX,
-			   .fields = {BODY_BOOL(question, proven)}},
+			   .fields = {BODY_BOOL(question, proven), BODY_STRING(question, from)}},
 	[GATE_STREAM] = {.name = "stream",
 			 .side = GATE_TO_ROOT,
 			 .size = BODY(stream),
@@ -223,6 +233,8 @@ static bool gate_in_range(const struct gate_message *m, size_t tail)
 		       (!m->answered.rc || tail <= GATE_SENTENCE_MAX);
 	case GATE_SKEWED:
 		return m->skewed.node[0] != 0;
+	case GATE_TROUBLE:
+		return m->trouble.at.address[0] && m->trouble.cause < PEER_CAUSES;
 	case GATE_HELLO:
 		return m->hello.credential <= tail &&
 		       m->hello.credential_length <= tail - m->hello.credential;

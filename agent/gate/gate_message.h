@@ -53,6 +53,7 @@ enum gate_type {
 	GATE_VECTOR,	 /* heard of another node */
 	GATE_ASK_KEY,	 /* ask that publisher for its key */
 	GATE_SKEWED,	 /* a node's bulletin shows that its clock differs */
+	GATE_TROUBLE,	 /* why a peer is not heard; tail: the sentence */
 	GATE_ANSWERED,	 /* tail: the answer to a question, or why there is none */
 	GATE_HELLO,	 /* tail: a greeting (greeting.h) */
 	GATE_QUESTION,	 /* tail: a sealed question of another agent (sessions.h) */
@@ -124,7 +125,8 @@ struct gate_ready {
 struct gate_vector {
 	struct iocom_vector vector;
 	uint64_t age_ns;
-	bool direct; /* its own node sent it */
+	bool direct;	      /* its own node sent it */
+	struct gate_place at; /* direct: where it was dialled; else "" */
 };
 
 struct gate_skewed {
@@ -132,8 +134,15 @@ struct gate_skewed {
 	int64_t ahead_s;
 };
 
+struct gate_trouble {
+	struct gate_place at; /* port 0: a connection from there told it */
+	uint32_t cause;	      /* enum peer_cause; PEER_C_NONE: it takes connections */
+};
+
 struct gate_answered {
 	uint64_t id;
+	bool connected; /* without an answer: there was a connection all the same, ... */
+	bool cut;	/* ... which the other side closed when it was asked */
 	/* 0: the tail is the answer; negative errno: why; -ESTALE: the connection was lost. */
 	int32_t rc;
 };
@@ -143,11 +152,13 @@ struct gate_hello {
 	uint64_t least, most; /* the versions that it speaks */
 	/* Where its credential is in the tail. */
 	uint32_t credential, credential_length;
+	char from[IOCOM_ADDRESS_MAX]; /* numeric; "": not known */
 };
 
 struct gate_question {
 	uint64_t ticket;
 	bool proven; /* something well sealed has come on the connection before */
+	char from[IOCOM_ADDRESS_MAX];
 };
 
 struct gate_stream {
@@ -191,6 +202,7 @@ struct gate_counts {
 	X(addresses_refused)                                                                       \
 	X(network_refused)                                                                         \
 	X(hosts_unresolved)                                                                        \
+	X(complaints_replaced)                                                                     \
 	X(control_peers_full)                                                                      \
 	X(peers_refused)                                                                           \
 	X(streams_refused)                                                                         \
@@ -215,6 +227,7 @@ struct gate_message {
 		struct gate_ready ready;
 		struct gate_vector vector;
 		struct gate_skewed skewed;
+		struct gate_trouble trouble;
 		struct gate_answered answered;
 		struct gate_hello hello;
 		struct gate_question question;

@@ -27,7 +27,7 @@ struct net_part {
 	char ready_why[GATE_SENTENCE_MAX + 1];
 	uint64_t began_ns, wait_ns; /* wait_ns: before the next attempt to start it */
 	unsigned unanswered;	    /* pings */
-	uint64_t pings;
+	uint64_t pings, ponged;	    /* the last one asked, and answered */
 	struct loop_timer again, ping;
 	struct loop_timer resume; /* it has used up its part of the loop's time */
 	bool over;		  /* the gate is broken: `again` ends it */
@@ -144,7 +144,7 @@ static void net_part_take(struct net_part *part, const struct gate_message *m, u
 	else if (m->type == GATE_COUNTS)
 		net_part_count(part, &m->counts);
 	else if (m->type == GATE_PONG)
-		return;
+		part->ponged = m->id.id;
 	else if (part->handlers[m->type].received && part->ready)
 		part->handlers[m->type].received(part->handlers[m->type].arg, m, tail, n, fds);
 	else
@@ -253,6 +253,21 @@ static void net_part_ping(void *arg)
 	}
 	(void)gate_send(part->gate, &m, NULL, 0, NULL);
 	loop_start(part->base->loop, &part->ping, PING_NS);
+}
+
+void net_part_drain(struct net_part *part, int limit_ms)
+{
+	const uint64_t until = clock_boot_ns() + (uint64_t)limit_ms * CLOCK_NS_PER_MS;
+	struct gate_message m = {.type = GATE_PING, .id = {.id = part ? ++part->pings : 0}};
+
+	if (!net_part_is_up(part) || gate_send(part->gate, &m, NULL, 0, NULL))
+		return;
+	while (part->ponged != m.id.id && net_part_is_up(part)) {
+		uint64_t now = clock_boot_ns();
+
+		if (now >= until || gate_wait(part->gate, (int)((until - now) / CLOCK_NS_PER_MS)))
+			break;
+	}
 }
 
 static int net_part_begin_at(struct net_part *part, const int ends[2], struct iocom_err *err)

@@ -49,6 +49,11 @@ int net_part_new(struct net_part **part, const struct net_part_config *config,
 		 struct iocom_err *err);
 /* Ends it.  NULL is fine. */
 void net_part_free(struct net_part *part);
+/*
+ * Waits at most LIMIT_MS until it has obeyed all that was sent so far; what comes meanwhile is
+ * served.  Not from a handler.
+ */
+void net_part_drain(struct net_part *part, int limit_ms);
 bool net_part_is_up(const struct net_part *part);
 
 /* Messages of TYPE go to HANDLER.  Nothing comes before the loop runs. */

@@ -15,6 +15,7 @@
 #include "agent/guest/paths.h"
 #include "agent/guest/replays.h"
 #include "agent/guest/signals.h"
+#include "agent/guest/stopped.h"
 #include "agent/jobs/leases.h"
 
 #define REPORT_EVERY 5 /* chores */
@@ -66,6 +67,7 @@ void guest_chores(struct guest *guest)
 {
 	guest_expire(guest);
 	guest_lease_chores(guest);
+	guest_owner_chores(guest);
 	guest_forget_left(guest);
 	guest_tell_progress(guest);
 	if (guest->chores++ % REPORT_EVERY == 0)
@@ -179,6 +181,13 @@ bool guest_is_late(const struct guest *guest, const char *name)
 	const struct job *job = jobs_find(&guest->jobs, name);
 
 	return job && job->late && job->state != JOB_ENDED;
+}
+
+bool guest_is_stopped(const struct guest *guest, const char *name)
+{
+	const struct job *job = jobs_find(&guest->jobs, name);
+
+	return job && job->state == JOB_RUNNING && stopped_is(job->pid);
 }
 
 void guest_count(struct guest *guest, struct guest_counts *counts)

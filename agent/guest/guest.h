@@ -11,6 +11,7 @@
 #ifndef IOCOM_GUEST_H
 #define IOCOM_GUEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -21,12 +22,25 @@
 #include "iocom/err.h"
 #include "user/channel/stream_hello.h"
 
+struct account;
 struct accounts;
 struct credential;
 struct journal;
 struct launcher;
 struct user_limits;
 struct guest;
+
+/* What jobs of other nodes that are here need, as far as it is known. */
+struct guest_use {
+	size_t jobs;
+	double memory_mb, disk_mb_per_s;
+};
+
+/* A job of another node that wants to get in.  USER NULL: it was judged before. */
+struct guest_asking {
+	const struct job_order *order;
+	const struct account *user;
+};
 
 struct guest_ports {
 	void *arg;
@@ -40,6 +54,11 @@ struct guest_ports {
 	/* Deferred answers to homes; the same as peers_answer. */
 	void (*answer)(void *arg, uint64_t ticket, enum peer_type type,
 		       const struct peer_answer *answer);
+	/*
+	 * Returns true if the node's owner lets the job in; otherwise WHY says why not.  NULL: the
+	 * owner has no rules.
+	 */
+	bool (*owner)(void *arg, const struct guest_asking *asking, char *why, size_t size);
 };
 
 struct guest_config {
@@ -131,6 +150,21 @@ int guest_start_of(void *guest, int fd, const struct stream_secure *secure, cons
 int guest_attach_of(void *guest, int fd, const struct stream_secure *secure, const void *payload,
 		    uint32_t length, const struct credential *who, struct iocom_err *err);
 
+/* --- the node's owner: guest_owner.c ------------------------------------------ */
+
+/*
+ * Expels JOB, "" for all jobs of other nodes: each gets SIGTERM, and SIGKILL after GRACE_S.  WHY is
+ * what its user reads.  Returns how many jobs there were.
+ */
+size_t guest_expel(struct guest *guest, const char *job, const char *why, uint32_t grace_s);
+/* What jobs of other nodes need. */
+void guest_use(const struct guest *guest, struct guest_use *use);
+/*
+ * The terminals in /dev/pts that are jobs', by their numbers.  Returns how many there are, at most
+ * MAX.
+ */
+size_t guest_terminals(const struct guest *guest, unsigned *numbers, size_t max);
+
 /* --- what others may know ---------------------------------------------------- */
 
 /* Writes jobs that ended a moment ago to the journal now, not in some milliseconds. */
@@ -144,6 +178,8 @@ struct pulse_jobs guest_pulse_jobs(struct guest *guest);
 int guest_whose(const struct guest *guest, uint64_t cgroup_id, const char **job, uid_t *uid);
 /* Returns true if JOB runs here as far as we know, but its shim does not answer. */
 bool guest_is_late(const struct guest *guest, const char *job);
+/* Returns whether JOB runs here and is stopped by a signal just now. */
+bool guest_is_stopped(const struct guest *guest, const char *job);
 
 /* Fill levels, for lists of limits. */
 struct guest_counts {

@@ -27,7 +27,7 @@ static void make_nonce(char out[SPEC_NONCE_MAX])
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static void guest_admit_refuse(struct peer_grant *g, const char *reason, const char *text)
+void guest_admit_refuse(struct peer_grant *g, const char *reason, const char *text)
 {
 	g->granted = false;
 	snprintf(g->reason, sizeof(g->reason), "%s", reason);
@@ -161,7 +161,7 @@ static void paths_seen(void *arg, const struct job_order *order,
 		}
 		if (!v.admitted)
 			guest_admit_refuse(g, v.reason, v.text);
-		else if (has_place(guest, order, g))
+		else if (guest_owner_admits(guest, order, NULL, g) && has_place(guest, order, g))
 			lease(guest, order, g);
 	}
 	guest_admit_decided(guest, order, g);
@@ -223,6 +223,10 @@ static int guest_admit_judge(struct guest *guest, const struct job_order *order,
 	}
 	if (!admission_user(order, set->accept_jobs, guest->accounts, &users, &user, &v)) {
 		guest_admit_refuse(g, v.reason, v.text);
+		return 0;
+	}
+	if (!guest_owner_admits(guest, order, &user, g)) {
+		account_free(&user);
 		return 0;
 	}
 	rc = ask_paths(guest, order, &user, ticket, &err);

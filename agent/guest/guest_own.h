@@ -41,6 +41,10 @@ struct guest {
 	uint64_t chores;
 };
 
+/* --- guest_admit.c --- */
+
+void guest_admit_refuse(struct peer_grant *g, const char *reason, const char *text);
+
 /* --- guest_start.c --- */
 
 /* Closes the streams of starts that wait for the disk. */
@@ -154,6 +158,14 @@ int guest_attach_owned(struct guest *guest, const char *job, uid_t uid, bool *en
 		       struct iocom_err *err);
 /* Closes our descriptors of the senders, which go on. */
 void guest_attach_stop(struct guest *guest);
+
+/* --- guest_owner.c --- */
+
+/* Returns true if the owner lets the job of ORDER in; else G is the refusal.  USER may be NULL. */
+bool guest_owner_admits(struct guest *guest, const struct job_order *order,
+			const struct account *user, struct peer_grant *g);
+/* Once a second: sends due signals to jobs that are expelled. */
+void guest_owner_chores(struct guest *guest);
 
 /* --- guest_lease.c --- */
 

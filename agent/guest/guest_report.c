@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/guest/stopped.h"
 #include "user/clock.h"
 #include "user/pack.h"
 
@@ -131,6 +132,12 @@ static size_t companions(const struct job *first, struct job *jobs[JOB_REPORTS_M
 	return n;
 }
 
+static void guest_report_running(const struct job *job, struct job_report *r)
+{
+	r->wall_ms = job->progress_ms;
+	r->stopped = job->stopped;
+}
+
 static void report_together(struct guest *guest, const struct job *first)
 {
 	enum peer_type type = first->state == JOB_ENDED ? PEER_DONE : PEER_PROGRESS;
@@ -142,7 +149,7 @@ static void report_together(struct guest *guest, const struct job *first)
 		if (reports)
 			job_report_make(jobs[i], guest->config.cpu_speed, &reports[i]);
 		if (reports && type == PEER_PROGRESS)
-			reports[i].wall_ms = jobs[i]->progress_ms;
+			guest_report_running(jobs[i], &reports[i]);
 		jobs[i]->due = false;
 	}
 	if (reports) /* otherwise they are sent again later */
@@ -168,12 +175,24 @@ static bool surprises(const struct guest *guest, const struct job *job)
 	       requests > need->value[NEED_REQUESTS];
 }
 
+/* Returns whether home believes of JOB that it is stopped, or not, and is wrong. */
+static bool has_stopped_or_goes_on(struct job *job)
+{
+	bool stopped = job->state == JOB_RUNNING && job->told && stopped_is(job->pid);
+
+	if (stopped == job->stopped)
+		return false;
+	job->stopped = stopped;
+	return job->state == JOB_RUNNING;
+}
+
 /* Returns whether it is time to tell home what JOB, AGE_MS old, has done so far. */
 static bool is_time(struct job *job, uint64_t age_ms)
 {
 	uint64_t next_ms = job->progress_ms ? 2 * job->progress_ms : PROGRESS_FIRST_MS;
 
-	if (job->state != JOB_RUNNING || !*job->order.class_name || age_ms < next_ms)
+	if (job->state != JOB_RUNNING || age_ms < next_ms ||
+	    (!*job->order.class_name && !job->stopped))
 		return false;
 	while (2 * next_ms <= age_ms)
 		next_ms *= 2;
@@ -188,7 +207,8 @@ void guest_tell_progress(struct guest *guest)
 	for (struct job *job = guest->jobs.first; job; job = job->next) {
 		uint64_t age_ms = now > job->start_ns ? (now - job->start_ns) / CLOCK_NS_PER_MS : 0;
 
-		if (is_time(job, age_ms) && surprises(guest, job))
+		if (has_stopped_or_goes_on(job) ||
+		    (is_time(job, age_ms) && (job->stopped || surprises(guest, job))))
 			job->due = true;
 	}
 	guest_report_ended(guest);

@@ -113,6 +113,7 @@ static int guest_start_launch(struct guest *guest, struct job *job, const struct
 			  .address = job->order.home_address,
 			  .port = (uint16_t)(job->order.home_port + 2),
 			  .lease_ms = job->order.lease_ms},
+		.guest = !guest_is_home(guest, &job->order),
 		.user_limits = user_limits_of(guest->config.user_limits, start->uid,
 					      loop_boot_ns(guest->base->loop)),
 		.spool_max = job->attached ? 0 : job->spool_bytes,

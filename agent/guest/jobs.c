@@ -259,10 +259,22 @@ static const char *state_name(const struct job *job)
 	return job->end.kind == 0 ? "exited" : job->end.kind == 1 ? "killed" : "failed";
 }
 
+/*
+ * What it left to be written, and what it has written: the kernel writes most of it to the disk
+ * after a short job's end.
+ */
+static double jobs_dirty_bytes(const struct iocom_load *l)
+{
+	return l->dirtied_bytes > l->cancelled_bytes
+		       ? (double)(l->dirtied_bytes - l->cancelled_bytes)
+		       : 0;
+}
+
 void job_report_make(const struct job *job, double cpu_speed, struct job_report *out)
 {
 	const struct iocom_load *l = &job->load;
 	double cpu_ms = (double)l->cpu_ns / 1e6;
+	double total[BEHAVIOUR_RESOURCES];
 	double bytes = (double)(l->explicit_read_bytes + l->explicit_write_bytes);
 	double rss = fmax((double)job->rss_max_bytes, (double)job->end.max_rss_kb * 1024);
 
@@ -276,8 +288,12 @@ void job_report_make(const struct job *job, double cpu_speed, struct job_report 
 		.requests = (double)l->explicit_ops,
 		.request_kb = l->explicit_ops ? bytes / 1e3 / (double)l->explicit_ops : 0,
 		.memory_mb = rss / 1e6,
+		.read_kb = (double)l->explicit_read_bytes / 1e3,
+		.written_kb = fmax((double)l->explicit_write_bytes, jobs_dirty_bytes(l)) / 1e3,
 		.faults_per_ms = cpu_ms > 0 ? (double)l->implicit_ops / cpu_ms : 0,
 	};
+	behaviour_sum(&job->behaviour, total);
+	out->alone_ms = cpu_ms + total[BEHAVIOUR_DISK];
 	memcpy(out->job, job->order.job, sizeof(out->job));
 	strcpy(out->state, state_name(job));
 	out->behaviour = job->behaviour;

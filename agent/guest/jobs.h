@@ -60,8 +60,14 @@ struct job {
 	bool newer;	      /* its shim speaks a later version */
 	bool late;	      /* its shim lives but has not answered this agent yet */
 	bool told;	      /* home and journal know that it runs */
+	bool stopped;	      /* home was told that a signal has stopped it */
 	uint64_t spool_bytes; /* the job's output may take this much of the disk */
 	bool attached;	      /* it gets there only if the job's client does not take it */
+	struct {
+		char why[160];	 /* what its user reads; "": its node's owner lets it stay */
+		uint64_t due_ns; /* SIGKILL, CLOCK_BOOTTIME */
+		bool asked, killed;
+	} expelled;
 
 	struct iocom_load load; /* cumulative */
 	uint64_t rss_bytes, rss_max_bytes;

@@ -64,7 +64,7 @@ static int write_order(const struct launch_order *order)
 	bool known = account && account->ngroups > 0 && account->ngroups <= SHIM_GROUPS_MAX;
 
 	pack_begin(&pk, &buffer,
-		   11u + !!order->secret + !!order->records + !!order->lease_until_ms +
+		   12u + !!order->secret + !!order->records + !!order->lease_until_ms +
 			   !!order->begin_ms + (known ? 2u : 0u) + (renew->secret ? 4u : 0u) +
 			   (limits ? 3u : 0u));
 	pack_u64(&pk, "v", SHIM_VERSION);
@@ -90,6 +90,7 @@ static int write_order(const struct launch_order *order)
 	pack_u64(&pk, "uid", order->uid);
 	pack_u64(&pk, "gid", order->gid);
 	pack_bool(&pk, "allow_root", order->allow_root);
+	pack_bool(&pk, "guest", order->guest);
 	pack_bin(&pk, "jobs_dir", order->jobs_dir, strlen(order->jobs_dir));
 	pack_bin(&pk, "run_dir", order->run_dir, strlen(order->run_dir));
 	pack_bin(&pk, "scope", order->scope_cgroup, strlen(order->scope_cgroup));

@@ -49,6 +49,7 @@ struct launch_order {
 	/* The job's cgroup is below its user's, which gets these limits; NULL: jobs/JOB, as once.
 	 */
 	const struct cgroup_limits *user_limits;
+	bool guest;	    /* the job came from another node: its cgroup is in guests/ */
 	uint64_t spool_max; /* at most this much output of a detached job is kept */
 	uint64_t spill_max; /* and this much that the client of an attached job did not take */
 	const void *spec;   /* packed, as received */
@@ -190,6 +191,8 @@ int launch_secret(const char *jobs_dir, const char *job, uint8_t secret[SECRET_B
  * the answer, or negative errno: -ESRCH no shim, -EAGAIN it takes no more requests.
  */
 int launch_signal_ask(const char *run_dir, const char *job, int signal);
+/* The same; the node's owner expels the job, and WHY is what its user reads. */
+int launch_expel_ask(const char *run_dir, const char *job, int signal, const char *why);
 /* Reads that answer: 0, -EAGAIN not yet, or negative errno. */
 int launch_signal_answer(int fd);
 

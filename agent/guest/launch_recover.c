@@ -35,12 +35,14 @@
 #include <unistd.h>
 
 #include "user/cgroup.h"
+#include "user/cgroup_guests.h"
 #include "user/clock.h"
 #include "user/frame.h"
 #include "user/leash_wire.h"
 #include "user/pack.h"
 #include "user/record.h"
 
+#define GROUPS	  3   /* where a job's cgroup may be */
 #define ANSWER_MS 100 /* wait this long for the answers of all found shims */
 
 /*
@@ -76,33 +78,39 @@ static int control_connect(const char *run_dir, const char *job)
 	return fd;
 }
 
-static int launch_recover_control_ask(int fd, const char *op, int signal)
+static int launch_recover_control_ask(int fd, const char *op, int signal, const char *why)
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 	int rc;
 
-	pack_begin(&pk, &buffer, 3);
+	pack_begin(&pk, &buffer, 4);
 	pack_u64(&pk, "v", LEASH_VERSION);
 	pack_str(&pk, "op", op);
+	pack_str(&pk, "why", why);
 	pack_u64(&pk, "signal", (uint64_t)signal);
 	rc = leash_send(fd, &buffer, MSG_DONTWAIT);
 	msgpack_sbuffer_destroy(&buffer);
 	return rc;
 }
 
-int launch_signal_ask(const char *run_dir, const char *job, int signal)
+int launch_expel_ask(const char *run_dir, const char *job, int signal, const char *why)
 {
 	int fd = control_connect(run_dir, job);
 	int rc;
 
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ECONNREFUSED ? -ESRCH : fd;
-	rc = launch_recover_control_ask(fd, "signal", signal);
+	rc = launch_recover_control_ask(fd, "signal", signal, why);
 	if (!rc)
 		return fd;
 	close(fd);
 	return -EIO;
+}
+
+int launch_signal_ask(const char *run_dir, const char *job, int signal)
+{
+	return launch_expel_ask(run_dir, job, signal, NULL);
 }
 
 int launch_signal_answer(int fd)
@@ -133,7 +141,7 @@ static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_foun
 
 	if (fd < 0)
 		return fd;
-	rc = launch_recover_control_ask(fd, "leash", 0);
+	rc = launch_recover_control_ask(fd, "leash", 0, NULL);
 	if (!rc && now_ns < until_ns)
 		(void)poll(&p, 1, (int)((until_ns - now_ns) / CLOCK_NS_PER_MS) + 1);
 	if (!rc)
@@ -149,10 +157,11 @@ static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_foun
 }
 
 /*
- * Finds where a job's cgroup may be: [0] below its user's, [1] where older agents made it.  Returns
- * 0 or negative errno.
+ * Finds where a job's cgroup may be: [0] below its user's, [1] the same of guests, [2] where older
+ * agents made it.  Returns 0 or negative errno.
  */
-static int groups_of(const char *scope_cgroup, uid_t uid, const char *job, struct cgroup groups[2])
+static int groups_of(const char *scope_cgroup, uid_t uid, const char *job,
+		     struct cgroup groups[GROUPS])
 {
 	char name[SPEC_JOB_MAX + 32], flat[SPEC_JOB_MAX + 8];
 	struct cgroup_mounts mounts;
@@ -162,29 +171,35 @@ static int groups_of(const char *scope_cgroup, uid_t uid, const char *job, struc
 		rc = cgroup_mounts_read("/proc/self/mounts", &mounts, NULL);
 	if (!rc)
 		rc = cgroup_name(&mounts, scope_cgroup, name, &groups[0], NULL);
+	if (!rc)
+		rc = cgroup_guests_job(name, sizeof(name), uid, job);
+	if (!rc)
+		rc = cgroup_name(&mounts, scope_cgroup, name, &groups[1], NULL);
 	snprintf(flat, sizeof(flat), "jobs/%s", job);
-	return rc ? rc : cgroup_name(&mounts, scope_cgroup, flat, &groups[1], NULL);
+	return rc ? rc : cgroup_name(&mounts, scope_cgroup, flat, &groups[2], NULL);
 }
 
 void launch_bury(const char *scope_cgroup, uid_t uid, const char *job)
 {
-	struct cgroup groups[2];
+	struct cgroup groups[GROUPS];
 
 	if (groups_of(scope_cgroup, uid, job, groups))
 		return;
-	cgroup_remove(&groups[0], 2000);
-	cgroup_user_leave(&groups[0]);
-	cgroup_remove(&groups[1], 2000);
+	for (int i = 0; i < GROUPS; i++) {
+		cgroup_remove(&groups[i], 2000);
+		if (i < GROUPS - 1)
+			cgroup_user_leave(&groups[i]);
+	}
 }
 
 void launch_kill(const char *scope_cgroup, uid_t uid, const char *job)
 {
-	struct cgroup groups[2];
+	struct cgroup groups[GROUPS];
 
 	if (groups_of(scope_cgroup, uid, job, groups))
 		return;
-	cgroup_kill(&groups[0]);
-	cgroup_kill(&groups[1]);
+	for (int i = 0; i < GROUPS; i++)
+		cgroup_kill(&groups[i]);
 }
 
 /*

@@ -18,5 +18,6 @@ const struct launcher launcher_shims = {
 	.owner = launch_owner,
 	.secret = launch_secret,
 	.signal_ask = launch_signal_ask,
+	.expel_ask = launch_expel_ask,
 	.signal_answer = launch_signal_answer,
 };

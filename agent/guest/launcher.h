@@ -24,6 +24,7 @@ struct launcher {
 	typeof(launch_owner) *owner;
 	typeof(launch_secret) *secret;
 	typeof(launch_signal_ask) *signal_ask;
+	typeof(launch_expel_ask) *expel_ask;
 	typeof(launch_signal_answer) *signal_answer;
 };
 

@@ -87,12 +87,12 @@ static int signals_room(const struct guest *guest, uid_t owner, struct iocom_err
 	return places_ask(&places, owner, all, own, guest->base->counters, err);
 }
 
-/* Asks JOB's shim; 0 or negative errno. */
-static int signals_ask(struct guest *guest, const struct job *job, int signal, signals_done done,
-		       void *arg)
+/* Waits for the answer on FD of JOB's shim; FD may be a negative errno.  0 or negative errno. */
+static int signals_await(struct guest *guest, const struct job *job, int fd, signals_done done,
+			 void *arg)
 {
 	struct signals_sent *s;
-	int fd = guest->launcher->signal_ask(guest->run_jobs_dir, job->order.job, signal), rc;
+	int rc;
 
 	if (fd < 0)
 		return fd;
@@ -116,6 +116,24 @@ static int signals_ask(struct guest *guest, const struct job *job, int signal, s
 	guest->signalled = s;
 	loop_start(guest->base->loop, &s->timer, SIGNALS_WAIT_MS * CLOCK_NS_PER_MS);
 	return 0;
+}
+
+/* Asks JOB's shim; 0 or negative errno. */
+static int signals_ask(struct guest *guest, const struct job *job, int signal, signals_done done,
+		       void *arg)
+{
+	return signals_await(
+		guest, job,
+		guest->launcher->signal_ask(guest->run_jobs_dir, job->order.job, signal), done,
+		arg);
+}
+
+int signals_expel(struct guest *guest, const struct job *job, int signal, const char *why)
+{
+	return signals_await(
+		guest, job,
+		guest->launcher->expel_ask(guest->run_jobs_dir, job->order.job, signal, why), NULL,
+		NULL);
 }
 
 /* Which jobs exist is secret from other users: all cases get the same sentence. */

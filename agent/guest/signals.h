@@ -23,6 +23,11 @@ typedef void (*signals_done)(void *arg, int rc, const char *why);
  */
 int signals_send(struct guest *guest, const char *job, uid_t uid, int signal, signals_done done,
 		 void *arg, struct iocom_err *err);
+/*
+ * Expels JOB: SIGNAL, and WHY for its user.  No place in the table is asked for, and nobody gets an
+ * answer.  Returns 0 or negative errno.
+ */
+int signals_expel(struct guest *guest, const struct job *job, int signal, const char *why);
 size_t signals_count(const struct guest *guest);
 /* Ends all waiting signals with -ECANCELED. */
 void signals_stop(struct guest *guest);

@@ -58,9 +58,8 @@ static bool is_named(const struct users_policy *policy, const struct account *us
 	return !strcmp(entry, user->name) || !strcmp(entry, uid);
 }
 
-/* DOUBT gets the first reason why the result may be wrong, or "". */
-static bool in_list(const struct users_policy *policy, const struct account *user, const char *list,
-		    char *doubt, size_t size)
+bool users_listed(const struct users_policy *policy, const struct account *user, const char *list,
+		  char *doubt, size_t size)
 {
 	char entry[ENTRY_MAX];
 
@@ -91,12 +90,12 @@ bool users_may(const struct users_policy *policy, const struct account *user, ch
 		if (!policy->allow_root)
 			snprintf(why, size,
 				 "jobs of other nodes' root are not let in (allow_root)");
-	} else if (in_list(policy, user, policy->deny, doubt, sizeof(doubt))) {
+	} else if (users_listed(policy, user, policy->deny, doubt, sizeof(doubt))) {
 		snprintf(why, size, "user %.64s is not let in (deny_users)", user->name);
 	} else if (*doubt) {
 		snprintf(why, size, "nobody is let in while deny_users has %s", doubt);
 	} else if (policy->allow[strspn(policy->allow, BLANKS)]) {
-		if (!in_list(policy, user, policy->allow, doubt, sizeof(doubt)))
+		if (!users_listed(policy, user, policy->allow, doubt, sizeof(doubt)))
 			snprintf(why, size, "user %.64s is not among those let in (allow_users)",
 				 user->name);
 	} else if (user->uid < policy->min_uid) {

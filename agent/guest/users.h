@@ -35,4 +35,11 @@ struct users_policy {
 bool users_may(const struct users_policy *policy, const struct account *user, char *why,
 	       size_t size);
 
+/*
+ * Returns true if USER is in LIST; of the policy only `member` counts.  DOUBT gets the first reason
+ * why the result may be wrong, or "".
+ */
+bool users_listed(const struct users_policy *policy, const struct account *user, const char *list,
+		  char *doubt, size_t size);
+
 #endif

@@ -23,12 +23,12 @@
 #include "agent/base/loop_share.h"
 #include "agent/home/home_leases.h"
 #include "agent/home/home_own.h"
+#include "agent/home/learn.h"
 #include "agent/home/outcomes.h"
 #include "agent/home/progress.h"
 #include "user/clock.h"
 
 #define NEVER_STARTED_S 120
-#define IDLE_SHARE	0.25 /* of its time: whoever waits so long has a time of its own */
 #define DAY_S		86400
 
 /* --- jobs submitted here ------------------------------------------------------ */
@@ -60,16 +60,22 @@ static bool is_finished(const struct job_report *r)
 }
 
 /* Learns from a job that ended by itself, not from one that was killed half-way. */
-static void learn(struct home *home, uid_t uid, const char *class_name, const struct job_report *r)
+static void home_learn(struct home *home, const char *from, uid_t uid, const char *class_name,
+		       const struct journal_expected *expected, const struct job_report *r)
 {
-	struct iocom_err err = {0};
-	struct profile run;
+	struct learned_run run = {
+		.uid = uid,
+		.input_id = expected->input_id < 0 ? 0 : (uint64_t)expected->input_id,
+		.input_mb = expected->input_bytes < 0 ? -1 : (double)expected->input_bytes / 1e6,
+		.end_s = loop_real_ns(home->base->loop) / CLOCK_NS_PER_S,
+	};
 
 	if (!is_finished(r) || !class_name[0])
 		return;
-	job_report_profile(r, &run);
-	if (profile_learn(home->profiles, uid, class_name, &run, &err))
-		base_journal_failed(home->base, &err);
+	snprintf(run.class_name, sizeof(run.class_name), "%s", class_name);
+	snprintf(run.node, sizeof(run.node), "%s", from);
+	job_report_profile(r, &run.run);
+	learn_run(home, &run);
 }
 
 /* The measured response in ms; 0: it is unknown. */
@@ -98,22 +104,13 @@ static bool is_again(struct home *home, const char *job)
 	return rc ? rc != -ENOENT : lease.attempt > 1;
 }
 
-/* Returns whether the job mostly waited for neither a processor nor the disk. */
-static bool is_idle(const struct job_report *r)
-{
-	struct profile run;
-
-	job_report_profile(r, &run);
-	return run.rest_ms > IDLE_SHARE * run.wall_ms;
-}
-
 /* Holds what was expected of a job that exited with 0 against what it took. */
 static void home_compare(struct home *home, const struct job_report *r, struct outcome *job)
 {
 	struct iocom_err err = {0};
 
 	job->teaches = job->expected->basis == JOURNAL_BASIS_LEARNED && !is_again(home, r->job);
-	job->idle = is_idle(r);
+	job->idle = job_report_rests(r);
 	if (outcomes_take(home->outcomes, job, &err))
 		base_journal_failed(home->base, &err);
 }
@@ -153,6 +150,7 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		rc = journal_home_expected(home->journal, r->job, &expected, &err);
 	if (!rc) {
 		row.wall_ms = home_response_ms(home, expected.submit_ns, r);
+		row.slowdown = job_report_slowdown(r, row.wall_ms);
 		rc = journal_home_end(home->journal, &row, &err);
 	}
 	if (rc) {
@@ -162,7 +160,7 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		progress_forget(home->progress, r->job);
 		home_tell_finished(home, from, r);
 		home_tell_ended(home, r->job);
-		learn(home, uid, class_name, r);
+		home_learn(home, from, uid, class_name, &expected, r);
 		if (row.wall_ms > 0 && is_finished(r))
 			home_compare(home, r,
 				     &(struct outcome){.uid = uid,
@@ -223,10 +221,12 @@ static int home_progress(struct home *home, const char *from, const struct job_r
 		return 0; /* pruned */
 	if (!rc && strcmp(node, from))
 		return -EACCES;
-	if (!rc && !ended && *class_name)
+	if (!rc && !ended && (*class_name || r->stopped))
 		rc = progress_note(home->progress, uid, class_name, r,
 				   loop_boot_ns(home->base->loop));
-	if (rc == -EIO)
+	else if (!rc)
+		progress_forget(home->progress, r->job); /* it goes on, and says nothing else */
+	if (rc && rc != -ENOMEM)
 		base_journal_failed(home->base, &err);
 	return rc;
 }
@@ -298,6 +298,7 @@ void home_watch(struct home *home, struct home_watch *watch)
 int home_new(struct home **out, const struct home_config *config, struct iocom_err *err)
 {
 	struct home *home = calloc(1, sizeof(*home));
+	struct rules_params params;
 
 	if (!home)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
@@ -317,6 +318,10 @@ int home_new(struct home **out, const struct home_config *config, struct iocom_e
 		free(home);
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	}
+	view_params(&params);
+	settings_rules_apply(&config->base->set->rules, &params);
+	cluster_view_use(home->view, &params);
+	home->hop_max = (unsigned)params.hop_max;
 	*out = home;
 	return 0;
 }
@@ -369,6 +374,7 @@ void home_free(struct home *home)
 		return;
 	place_stop(home);
 	lease_unload(home);
+	learn_stop(home);
 	outcomes_free(home->outcomes);
 	progress_free(home->progress);
 	cluster_view_free(home->view);
@@ -378,6 +384,7 @@ void home_free(struct home *home)
 void home_chores(struct home *home)
 {
 	lease_expire(home);
+	learn_chores(home);
 }
 
 static bool is_gone(void *arg, const char *node)
@@ -409,6 +416,11 @@ void home_prune(struct home *home)
 	home_tell_ended(home, NULL);
 }
 
+bool home_is_stopped(const struct home *home, const char *job)
+{
+	return progress_stopped(home->progress, job);
+}
+
 void home_count(const struct home *home, struct home_counts *counts)
 {
 	*counts = (struct home_counts){
@@ -416,6 +428,7 @@ void home_count(const struct home *home, struct home_counts *counts)
 		.charges = cluster_view_charges(home->view),
 		.predictions = outcomes_count(home->outcomes),
 		.progress = progress_count(home->progress),
+		.to_learn = home->nlater,
 		.charges_lost = cluster_view_charges_lost(home->view),
 		.vectors_left_out = cluster_view_left_out(home->view),
 	};

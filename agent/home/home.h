@@ -128,8 +128,12 @@ int home_renew(void *home, const void *payload, uint32_t length, uint8_t answer[
 /* Returns true if JOB was lost so recently that the waiting `iocom run` may still restart it. */
 bool home_may_follow(const struct home *home, const char *job);
 
+/* Returns whether JOB's node said last that a signal has stopped it. */
+bool home_is_stopped(const struct home *home, const char *job);
+
 struct home_counts {
 	size_t leases, charges, predictions;
+	size_t to_learn; /* runs that wait for the class profiles, which are locked */
 	size_t progress; /* running jobs that say what they have done so far */
 	uint64_t charges_lost;
 	uint64_t vectors_left_out; /* cluster_view_left_out */

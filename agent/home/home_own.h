@@ -6,8 +6,9 @@
 #include "agent/home/home.h"
 #include "agent/jobs/job_order.h"
 #include "agent/jobs/journal.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 
+struct learn_later;
 struct lease_held;
 struct outcomes;
 struct place;
@@ -20,6 +21,7 @@ struct home {
 	struct journal *journal;
 	struct profile_store *profiles;
 	struct outcomes *outcomes; /* how right the predictions were */
+	unsigned hop_max;	   /* nodes that a job is offered to */
 	struct progress *progress; /* what running jobs have done so far */
 	const struct matrix *matrix;
 	struct cluster_view *view; /* the view of the matrix, which decisions look at */
@@ -30,6 +32,8 @@ struct home {
 	struct lease_held *leases;
 	size_t nleases;
 	struct home_watch *watches;
+	struct learn_later *later; /* learn.c */
+	size_t nlater;
 };
 
 /* These call the watchers. */

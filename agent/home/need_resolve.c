@@ -47,9 +47,10 @@ static void from_guess(struct need *n, const struct profile *guess, const struct
 	work_of(n, &p, m, NEED_GUESS);
 }
 
+/* Its user told it, now or for all jobs of the class. */
 static bool is_option(const struct need *n, enum need_field f)
 {
-	return n->source[f] == NEED_OPTION;
+	return n->source[f] == NEED_OPTION || n->source[f] == NEED_SET;
 }
 
 /*
@@ -83,8 +84,11 @@ void need_resolve(struct need *n, const struct need_options *options,
 		from_profile(n, learned->profile, machine);
 	else if (learned->guess)
 		from_guess(n, learned->guess, machine);
-	for (enum need_field f = 0; f < NEED_FIELDS; f++)
+	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
+		if (learned->set && learned->set->value[f] >= 0)
+			need_set(n, f, learned->set->value[f], NEED_SET);
 		if (options->value[f] >= 0)
 			need_set(n, f, options->value[f], NEED_OPTION);
+	}
 	rate_or_number(n, machine);
 }

@@ -41,7 +41,7 @@
 #include "agent/base/counters.h"
 #include "agent/base/prediction.h"
 #include "agent/jobs/journal.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 #include "iocom/err.h"
 #include "iocom/rules.h"
 

@@ -24,6 +24,14 @@
 #define STOPPING    "the agent is stopping"
 #define CLIENT_LEFT "its client left before the job had a place"
 
+/* The node that was asked has answered, or the job goes nowhere. */
+static void place_uncharge(struct place *p)
+{
+	if (p->charge)
+		cluster_view_uncharge(p->home->view, p->charge);
+	p->charge = 0;
+}
+
 static void place_free(struct place *p)
 {
 	struct home *home = p->home;
@@ -34,6 +42,7 @@ static void place_free(struct place *p)
 			break;
 		}
 	}
+	place_uncharge(p);
 	journal_forget(home->journal, &p->wait);
 	json_decref(p->answer);
 	placement_fini(&p->placement);
@@ -67,7 +76,7 @@ static int place_basis(const struct need *need)
 	int basis = 0;
 
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
-		if (need->source[f] == NEED_OPTION)
+		if (need->source[f] == NEED_OPTION || need->source[f] == NEED_SET)
 			basis |= JOURNAL_BASIS_TOLD;
 		if (need->source[f] == NEED_PROFILE)
 			basis |= JOURNAL_BASIS_LEARNED;
@@ -160,6 +169,18 @@ void place_stop(struct home *home)
 
 /* --- the decision -------------------------------------------------------------- */
 
+static bool compares_io(enum rules_criterion c)
+{
+	return c == RULES_C_IO_DISCREPANCY || c == RULES_C_EXPLICIT_DISCREPANCY ||
+	       c == RULES_C_REMOTE_IO || c == RULES_C_DELTA_IO;
+}
+
+static bool compares_cpu(enum rules_criterion c)
+{
+	return c == RULES_C_CPU_DISCREPANCY || c == RULES_C_REMOTE_CPU || c == RULES_C_DELTA_CPU ||
+	       c == RULES_C_QUEUE_SHORTER || c == RULES_C_QUEUE_BELOW;
+}
+
 /* The load that the target compares with: home's own load with the job, if that load decided. */
 static void left_sides(struct place *p, const struct rules_plan *plan)
 {
@@ -170,10 +191,10 @@ static void left_sides(struct place *p, const struct rules_plan *plan)
 
 		if (r->node != plan->node || !r->holds)
 			continue;
-		if (r->criterion == RULES_C_IO_DISCREPANCY)
+		if (compares_io(r->criterion))
 			p->order.home_io =
 				own->explicit_per_ms + own->implicit_per_ms + p->request.io_per_ms;
-		if (r->criterion == RULES_C_CPU_DISCREPANCY)
+		if (compares_cpu(r->criterion))
 			p->order.home_cpu = own->run_queue + 1;
 	}
 }
@@ -198,6 +219,7 @@ static void place_choose(struct place *p, const struct rules_plan *plan,
 			 const struct rules_view *view, uint32_t *at)
 {
 	uint32_t n = plan->ncandidates;
+	unsigned hops = p->home->hop_max < PLACE_HOPS ? p->home->hop_max : PLACE_HOPS;
 
 	if (*p->placement.ask.node) {
 		strcpy(p->candidates[0], p->placement.ask.node);
@@ -205,10 +227,10 @@ static void place_choose(struct place *p, const struct rules_plan *plan,
 		p->ncandidates = 1;
 		return;
 	}
-	if (plan->stayed)
+	if (plan->stayed || !p->home->hop_max)
 		return;
 	at[p->ncandidates++] = plan->node;
-	for (uint32_t i = 0; i < n && p->ncandidates < PLACE_HOPS; i++)
+	for (uint32_t i = 0; i < n && p->ncandidates < hops; i++)
 		if (plan->candidates[i] != plan->node && plan->candidates[i] != 0)
 			at[p->ncandidates++] = plan->candidates[i];
 	for (unsigned i = 0; i < p->ncandidates; i++)
@@ -273,7 +295,13 @@ static int place_answer(struct place *p, const struct view_decision *decision, u
 	a->forced = *a->ask.node != 0;
 	a->need = p->order.need;
 	a->need_given = NEED_ALL;
+	a->learned = p->learned;
+	a->light = p->light;
 	a->seed = p->seed;
+	placement_unmet_begin(a);
+	for (uint32_t i = 0; a->nunmet && i < cluster_view_count(p->home->view); i++)
+		placement_unmet_node(a, cluster_view_vector(p->home->view, i), i == 0);
+	placement_unmet_end(a);
 	if (!rc)
 		rc = place_take_nodes(p, decision, now);
 	if (!rc && a->ask.view) {
@@ -504,7 +532,8 @@ static void refused_by(struct place *p, const char *node, const char *reason, co
 	place_give_up(p, why);
 }
 
-static void charge_target(struct place *p, const char *node, uint64_t boot_id, uint64_t sequence)
+static uint64_t charge_target(const struct place *p, const char *node, uint64_t boot_id,
+			      uint64_t sequence)
 {
 	struct view_charge c = {
 		.boot_id = boot_id,
@@ -514,7 +543,7 @@ static void charge_target(struct place *p, const char *node, uint64_t boot_id, u
 	};
 
 	snprintf(c.node, sizeof(c.node), "%s", node);
-	cluster_view_charge(p->home->view, &c);
+	return cluster_view_charge(p->home->view, &c);
 }
 
 static void granted_by_other(struct place *p, const char *node, const struct peer_grant *g)
@@ -529,7 +558,7 @@ static void granted_by_other(struct place *p, const char *node, const struct pee
 		refused_by(p, node, "no-lease", "out of memory for its lease");
 		return;
 	}
-	charge_target(p, node, g->boot_id, g->sequence);
+	(void)charge_target(p, node, g->boot_id, g->sequence);
 	placed(p, node, e->vector.address, (uint16_t)(e->vector.port + 2), g->nonce);
 }
 
@@ -569,6 +598,7 @@ static void place_go_on(struct place *p, int rc, const struct peer_answer *answe
 	char node[IOCOM_NAME_MAX];
 
 	memcpy(node, p->asked, sizeof(node));
+	place_uncharge(p);
 	if (!p->placed)
 		place_give_up(p, CLIENT_LEFT);
 	else if (rc == -ECANCELED)
@@ -635,6 +665,11 @@ static void try_next(struct place *p)
 	p->order.keyed = true;
 	p->order.hops++;
 	p->order.lease_ms = p->placement.ask.restarts >= 0 ? set->lease_s * 1000 : 0;
+	/*
+	 * Until it answers, the job counts as one of its: of a herd that is submitted at once, all
+	 * would else be sent to the node that looks best to the first.
+	 */
+	p->charge = charge_target(p, p->asked, e->vector.boot_id, e->vector.sequence + 1);
 	ask_guest(p, p->asked, e->vector.address, e->vector.port);
 }
 

@@ -11,7 +11,8 @@
 #include "balancer/view/placement.h"
 #include "balancer/view/view_decide.h"
 
-#define PLACE_HOPS 3
+#define PLACE_HOPS    3
+#define PLACE_LEARNED 256
 
 struct place {
 	struct place *next;
@@ -22,8 +23,9 @@ struct place {
 	struct view_policy policy;
 	struct job_order order;
 	struct rules_request request;
-	struct outcomes_factors factors; /* the request points to them */
-	uint64_t seed;			 /* the seed of the decision */
+	char learned[PLACE_LEARNED], light[PLACE_LEARNED]; /* placement */
+	struct outcomes_factors factors;		   /* the request points to them */
+	uint64_t seed;					   /* the seed of the decision */
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
 	/* `at`: the next node to ask; behind the last one, home is next */
 	unsigned ncandidates, at;
@@ -31,6 +33,7 @@ struct place {
 	struct rules_expectation expected[PLACE_HOPS + 1];
 	struct journal_wait wait;   /* for the disk, before the client gets `answer` */
 	char asked[IOCOM_NAME_MAX]; /* the node whose answer is awaited */
+	uint64_t charge;	    /* of that node, until it answers; 0: none */
 	/* the first attempt of a restartable job; "": this one is the first */
 	char first[SPEC_JOB_MAX];
 	json_t *answer;		      /* it waits for the disk; else NULL */
@@ -42,6 +45,11 @@ struct place {
 /* Fills P from the request REQ of UID.  Returns 0 or negative errno with the reason in ERR. */
 int place_take_request(struct place *p, const msgpack_object *req, uid_t uid,
 		       struct iocom_err *err);
+/*
+ * Takes what the job needs, by what is known of its class (place_class.c), and keeps a job of a
+ * light class at home: its policy is nlb then.
+ */
+void place_take_class(struct place *p, struct iocom_err *err);
 /*
  * Takes the nodes that P's answer shows of decision D, with their ages NOW.  Returns 0 or -ENOMEM.
  */

@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/home/need_resolve.h"
 #include "agent/home/place.h"
-#include "agent/home/progress.h"
 
 _Static_assert(PLACEMENT_JOB_MAX == SPEC_JOB_MAX && PLACEMENT_RESTARTS_MAX == LEASE_RESTARTS_MAX,
 	       "a request's bounds are those of jobs");
@@ -50,7 +48,12 @@ static int place_request_check_node(const struct place *p, struct iocom_err *err
 				     node);
 	if (skews_say(home->skews, node, loop_boot_ns(home->base->loop), why, sizeof(why)))
 		return iocom_err_set(err, -ENOENT, "node '%s' is not believed: %s", node, why);
-	if (e)
+	if (e && e->left)
+		snprintf(silent, sizeof(silent),
+			 "not heard since its agent said, %.0f s ago, that it stops (is iocomd "
+			 "running there?)",
+			 (double)matrix_age_ns(e, loop_boot_ns(home->base->loop)) / 1e9);
+	else if (e)
 		snprintf(silent, sizeof(silent),
 			 "silent for %.0f s: it is down or cut off (is iocomd running there?)",
 			 (double)matrix_age_ns(e, loop_boot_ns(home->base->loop)) / 1e9);
@@ -82,42 +85,9 @@ static void take_corrections(struct place *p, struct iocom_err *err)
 	p->request.correction = p->factors.others;
 }
 
-/* What is known of the class, in ROOM: its profile, else what is guessed of it. */
-static struct need_learned take_learned(struct place *p, struct profile *room,
-					struct iocom_err *err)
-{
-	const struct home *home = p->home;
-	const struct job_order *o = &p->order;
-	uint64_t now = loop_boot_ns(home->base->loop);
-	int rc = *o->class_name ? profile_get(home->profiles, o->uid, o->class_name, room, err)
-				: -ENOENT;
-
-	if (!rc) {
-		progress_correct(home->progress, o->uid, o->class_name, now, room);
-		return (struct need_learned){.profile = room};
-	}
-	if (*o->class_name && progress_guess(home->progress, o->uid, o->class_name, now, room))
-		return (struct need_learned){.guess = room};
-	if (rc == -ENOENT)
-		rc = profile_typical(home->profiles, o->uid, room, err);
-	if (rc && rc != -ENOENT)
-		base_journal_failed(home->base, err);
-	return (struct need_learned){.guess = rc ? NULL : room};
-}
-
 static void take_need(struct place *p, struct iocom_err *err)
 {
-	struct home *home = p->home;
-	struct profile_machine here;
-	struct profile room;
-	struct need_learned learned = take_learned(p, &room, err);
-	struct iocom_vector own;
-
-	home->ports->own_vector(home->ports->arg, &own);
-	here = (struct profile_machine){.cpu_speed = own.cpu_speed,
-					.disk_fixed_ms = own.disk_fixed_ms,
-					.disk_mb_per_s = own.disks ? own.disk_mb_per_s : 0};
-	need_resolve(&p->order.need, &p->placement.ask.need, &learned, &here);
+	place_take_class(p, err);
 	need_request(&p->order.need, &p->request);
 	take_corrections(p, err);
 }

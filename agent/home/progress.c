@@ -18,6 +18,7 @@ struct entry {
 	uid_t uid;
 	uint64_t noted;	   /* the number of its last report */
 	uint64_t until_ns; /* by then it reports again */
+	bool stopped;
 	struct profile did;
 };
 
@@ -106,6 +107,7 @@ int progress_note(struct progress *p, uid_t uid, const char *class_name,
 		return -ENOMEM;
 	*e = (struct entry){
 		.uid = uid,
+		.stopped = report->stopped,
 		.noted = ++p->reports,
 		.until_ns = now_ns + 2 * age_ms * CLOCK_NS_PER_MS + PROGRESS_LATE_NS,
 	};
@@ -113,6 +115,13 @@ int progress_note(struct progress *p, uid_t uid, const char *class_name,
 	snprintf(e->class_name, sizeof(e->class_name), "%s", class_name);
 	job_report_profile(report, &e->did);
 	return 0;
+}
+
+bool progress_stopped(const struct progress *p, const char *job)
+{
+	const struct entry *e = progress_find(p, job);
+
+	return e && e->stopped;
 }
 
 void progress_forget(struct progress *p, const char *job)

@@ -30,6 +30,8 @@ void progress_free(struct progress *progress); /* NULL is fine */
 /* Notes REPORT of a running job of UID's class; NOW on CLOCK_BOOTTIME.  Returns 0 or -ENOMEM. */
 int progress_note(struct progress *progress, uid_t uid, const char *class_name,
 		  const struct job_report *report, uint64_t now_ns);
+/* Returns whether the last report on the job said that it is stopped. */
+bool progress_stopped(const struct progress *progress, const char *job);
 /* The job has ended, or will never say more. */
 void progress_forget(struct progress *progress, const char *job);
 size_t progress_count(const struct progress *progress);

@@ -9,6 +9,8 @@
 #include "user/pack.h"
 
 #define RUNNING	  "running"
+#define REST_MOST 0.25 /* of its time: whoever waits so long has a time of its own */
+#define SLOW_MOST 1e6
 #define WHOLE_RUN 5 /* numbers of a behaviour that belong to no single phase */
 
 /* "behaviour": [ of the whole run..., [ [cpu, com, disk, wall, dominant]... ] ] */
@@ -89,7 +91,7 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, more ? 17 : 16);
+	msgpack_pack_map(&pk, (more ? 20U : 19U) + r->stopped);
 	pack_str(&pk, "job", r->job);
 	pack_str(&pk, "state", r->state);
 	pack_u64(&pk, "kind", r->kind);
@@ -102,10 +104,15 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	pack_f64(&pk, "request_kb", r->request_kb);
 	pack_f64(&pk, "memory_mb", r->memory_mb);
 	pack_f64(&pk, "faults_per_ms", r->faults_per_ms);
+	pack_f64(&pk, "read_kb", r->read_kb);
+	pack_f64(&pk, "written_kb", r->written_kb);
 	pack_f64(&pk, "fault_requests", r->behaviour.fault_requests);
 	pack_f64(&pk, "fault_kb", r->behaviour.fault_kb);
+	pack_f64(&pk, "alone_ms", r->alone_ms);
 	pack_bin(&pk, "text", r->text, strlen(r->text));
 	behaviour_pack(&r->behaviour, &pk);
+	if (r->stopped)
+		pack_bool(&pk, "stopped", true);
 	if (more) {
 		pack_key(&pk, "more");
 		msgpack_pack_array(&pk, more);
@@ -150,7 +157,13 @@ int job_report_unpack(struct job_report *r, const msgpack_object *map)
 	    unpack_f64(map, "faults_per_ms", &r->faults_per_ms) ||
 	    unpack_str(map, "text", r->text, sizeof(r->text)) || r->cpu_ms < 0 || r->requests < 0 ||
 	    r->request_kb < 0 || r->memory_mb < 0 || r->faults_per_ms < 0 ||
-	    behaviour_unpack(&r->behaviour, map))
+	    job_report_number(&r->read_kb, map, "read_kb") ||
+	    job_report_number(&r->written_kb, map, "written_kb") || r->read_kb < 0 ||
+	    r->written_kb < 0 || behaviour_unpack(&r->behaviour, map))
+		return -EBADMSG;
+	if (job_report_number(&r->alone_ms, map, "alone_ms") || r->alone_ms < 0)
+		return -EBADMSG;
+	if (unpack_get(map, "stopped") && unpack_bool(map, "stopped", &r->stopped))
 		return -EBADMSG;
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		if (!strcmp(r->state, states[i]))
@@ -182,6 +195,27 @@ void job_report_profile(const struct job_report *r, struct profile *run)
 		.rest_ms = fmax(0, wall - busy),
 		.com_ms = total[BEHAVIOUR_COM],
 		.disk_ms = total[BEHAVIOUR_DISK],
+		.read_mb = r->read_kb / 1e3,
+		.written_mb = r->written_kb / 1e3,
 		.behaviour = *b,
 	};
+}
+
+bool job_report_rests(const struct job_report *r)
+{
+	struct profile run;
+
+	job_report_profile(r, &run);
+	return run.rest_ms > REST_MOST * run.wall_ms;
+}
+
+double job_report_slowdown(const struct job_report *r, double response_ms)
+{
+	double slowdown;
+
+	if (!(r->alone_ms > 0) || !isfinite(r->alone_ms) || !(response_ms > 0) ||
+	    job_report_rests(r))
+		return 0;
+	slowdown = response_ms / r->alone_ms;
+	return slowdown < SLOW_MOST ? slowdown : 0;
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "user/behaviour.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 #include "user/spec.h"
 
 /* How a job ended, or that it runs, and what it used. */
@@ -22,7 +22,14 @@ struct job_report {
 	uint64_t start_ns, end_ns, wall_ms;
 	double cpu_ms; /* at reference speed 1 */
 	double requests, request_kb, memory_mb, faults_per_ms;
+	double read_kb, written_kb; /* of the explicit requests; an older agent does not tell: 0 */
+	/*
+	 * What it would have taken alone at this node: its CPU time there, and the time that its
+	 * disk requests were served, without any wait.  0: not known, or an older agent's report.
+	 */
+	double alone_ms;
 	struct behaviour behaviour; /* its CPU times are at reference speed 1, too */
+	bool stopped;		    /* running, but stopped by a signal */
 	char text[256];
 };
 
@@ -39,6 +46,13 @@ void job_report_pack_first(const struct job_report *report, size_t more, msgpack
 int job_report_others(const msgpack_object *map, const msgpack_object_array **others);
 int job_report_unpack(struct job_report *report, const msgpack_object *map);
 bool job_report_running(const struct job_report *report);
+/* Returns whether the job mostly waited for neither a processor nor the disk. */
+bool job_report_rests(const struct job_report *report);
+/*
+ * The slowdown of a job that took RESPONSE_MS: how many times longer it took than alone (MODEL 0).
+ * 0: it is not known, or the job rests.
+ */
+double job_report_slowdown(const struct job_report *report, double response_ms);
 /* What the class profile learns from the report. */
 void job_report_profile(const struct job_report *report, struct profile *run);
 

@@ -99,9 +99,9 @@ int journal_home_end(struct journal *j, const struct journal_job *job, struct io
 	return journal_change(
 		j, err,
 		"UPDATE home SET state=?2, start_ns=?3, end_ns=?4, kind=?5, value=?6, text=?7,"
-		" wall_ms=?8 WHERE job=?1",
-		"ssiiiisr", job->job, job->state, I(job->start_ns), I(job->end_ns),
-		I(job->exit_kind), I(job->exit_value), job->text, job->wall_ms);
+		" wall_ms=?8, slowdown=?9 WHERE job=?1",
+		"ssiiiisrr", job->job, job->state, I(job->start_ns), I(job->end_ns),
+		I(job->exit_kind), I(job->exit_value), job->text, job->wall_ms, job->slowdown);
 }
 
 /* Copies a text column, cut to SIZE. */
@@ -281,10 +281,10 @@ int journal_unfinished(struct journal *j,
 /* The columns that `listed` takes. */
 #define JOURNAL_AT_HOME                                                                            \
 	"job,uid,class,command,policy,'',node,state,submit_ns,start_ns,end_ns,kind,value,pid,1,"   \
-	"text,wall_ms," JOURNAL_EXPECTATION
+	"text,wall_ms," JOURNAL_EXPECTATION ",slowdown"
 #define JOURNAL_AT_TARGET                                                                          \
 	"job,uid,class,command,policy,home,node,state,submit_ns,start_ns,end_ns,kind,value,pid,0," \
-	"text,0,0,0,0,0,0,0"
+	"text,0,0,0,0,0,0,0,0"
 
 static void listed(sqlite3_stmt *st, struct journal_job *job)
 {
@@ -308,19 +308,13 @@ static void listed(sqlite3_stmt *st, struct journal_job *job)
 		.wall_ms = sqlite3_column_double(st, 16),
 	};
 	journal_take_expectation(st, 17, &job->expectation);
+	job->slowdown = sqlite3_column_double(st, 23);
 }
 
-int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
-		 void (*each)(void *arg, const struct journal_job *job), void *arg)
+/* Calls EACH for all rows of ST, a list of jobs. */
+static int list_rows(sqlite3_stmt *st, void (*each)(void *arg, const struct journal_job *job),
+		     void *arg)
 {
-	static const char sql[] = "SELECT " JOURNAL_AT_HOME " FROM home WHERE (?1<0 OR uid=?1)"
-				  " AND (?2 OR state IN ('starting','running')) UNION ALL "
-				  "SELECT " JOURNAL_AT_TARGET " FROM target WHERE (?1<0 OR uid=?1)"
-				  " AND (?2 OR state IN ('starting','running'))"
-				  " AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
-				  " ORDER BY 9 DESC LIMIT ?3";
-	int64_t who = uid == (uid_t)-1 ? -1 : (int64_t)uid;
-	sqlite3_stmt *st = journal_select(j, sql, "iii", who, I(ended_too), I(max));
 	struct journal_job job;
 	int rc;
 
@@ -332,6 +326,38 @@ int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 	}
 	journal_done(st);
 	return rc == SQLITE_DONE ? 0 : -EIO;
+}
+
+static int64_t user_or_all(uid_t uid)
+{
+	return uid == (uid_t)-1 ? -1 : (int64_t)uid;
+}
+
+int journal_named(struct journal *j, uid_t uid, const char *pattern, size_t max,
+		  void (*each)(void *arg, const struct journal_job *job), void *arg)
+{
+	static const char sql[] =
+		"SELECT " JOURNAL_AT_HOME " FROM home WHERE (?1<0 OR uid=?1) AND job GLOB ?2"
+		" UNION ALL SELECT " JOURNAL_AT_TARGET " FROM target WHERE (?1<0 OR uid=?1)"
+		" AND job GLOB ?2 AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
+		" ORDER BY 9 DESC LIMIT ?3";
+
+	return list_rows(journal_select(j, sql, "isi", user_or_all(uid), pattern, I(max)), each,
+			 arg);
+}
+
+int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
+		 void (*each)(void *arg, const struct journal_job *job), void *arg)
+{
+	static const char sql[] = "SELECT " JOURNAL_AT_HOME " FROM home WHERE (?1<0 OR uid=?1)"
+				  " AND (?2 OR state IN ('starting','running')) UNION ALL "
+				  "SELECT " JOURNAL_AT_TARGET " FROM target WHERE (?1<0 OR uid=?1)"
+				  " AND (?2 OR state IN ('starting','running'))"
+				  " AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
+				  " ORDER BY 9 DESC LIMIT ?3";
+
+	return list_rows(journal_select(j, sql, "iii", user_or_all(uid), I(ended_too), I(max)),
+			 each, arg);
 }
 
 int journal_find(struct journal *j, const char *job, uid_t uid,

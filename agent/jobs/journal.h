@@ -66,6 +66,8 @@ struct journal_job {
 	 * cannot be known.
 	 */
 	double wall_ms;
+	double slowdown; /* wall_ms over the time alone (job_report.h), of the home table; 0:
+			    unknown */
 };
 
 /*
@@ -162,13 +164,15 @@ int journal_home_stale(struct journal *j, uint64_t before_ns);
  */
 int journal_home_lost(struct journal *j, uint64_t before_ns,
 		      bool (*gone)(void *arg, const char *node), void *arg);
-/* JOB's `wall_ms` is kept with its end. */
+/* JOB's `wall_ms` and `slowdown` are kept with its end. */
 int journal_home_end(struct journal *j, const struct journal_job *job, struct iocom_err *err);
 /* What home wants to know of a job when it has ended, to compare it with what was expected. */
 struct journal_expected {
 	uint64_t submit_ns; /* CLOCK_REALTIME of home */
 	char policy[32];
 	struct journal_expectation expectation;
+	/* placement_ask, from the kept decision; below 0: unknown */
+	int64_t input_bytes, input_id;
 };
 /* Returns 0, -ENOENT, -EIO. */
 int journal_home_expected(struct journal *j, const char *job, struct journal_expected *out,
@@ -179,7 +183,7 @@ struct journal_outcome {
 	const char *job, *class_name, *policy, *node, *home;
 	uid_t uid;
 	uint64_t submit_ns, end_ns;
-	double wall_ms;			      /* journal_job */
+	double wall_ms, slowdown;	      /* journal_job */
 	double expected_ms, expected_home_ms; /* journal_expectation; 0: not known */
 	double there_factor, home_factor;
 	int basis;
@@ -280,6 +284,13 @@ int journal_unfinished(struct journal *j,
 /* Newest first, both tables (home first, each job once); UID -1: everybody's. */
 int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 		 void (*each)(void *arg, const struct journal_job *job), void *arg);
+
+/*
+ * Does the same for the jobs, ended ones too, whose names fit PATTERN (a glob of SQLite), the
+ * newest MAX.
+ */
+int journal_named(struct journal *j, uid_t uid, const char *pattern, size_t max,
+		  void (*each)(void *arg, const struct journal_job *job), void *arg);
 
 /*
  * One job, by the home table first; "last" is UID's newest of those submitted here. EACH is called

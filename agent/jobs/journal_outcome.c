@@ -17,12 +17,29 @@ void journal_take_expectation(sqlite3_stmt *st, int first, struct journal_expect
 	};
 }
 
+/*
+ * A number of the decision that is kept as JSON; NULL: it has none.  The first look, which costs
+ * less, spares most decisions the second.
+ */
+#define JOURNAL_KEPT(key)                                                                          \
+	"CASE WHEN instr(place, '\"" key "\"') AND json_valid(place)"                              \
+	" THEN json_extract(place, '$." key "') END"
+
+static int64_t journal_kept(sqlite3_stmt *st, int column)
+{
+	return sqlite3_column_type(st, column) == SQLITE_INTEGER ? sqlite3_column_int64(st, column)
+								 : -1;
+}
+
 int journal_home_expected(struct journal *j, const char *job, struct journal_expected *out,
 			  struct iocom_err *err)
 {
 	sqlite3_stmt *st = journal_select(
-		j, "SELECT submit_ns, policy, " JOURNAL_EXPECTATION " FROM home WHERE job=?1", "s",
-		job);
+		j,
+		"SELECT submit_ns, policy, " JOURNAL_EXPECTATION
+		", " JOURNAL_KEPT("input_bytes") ", " JOURNAL_KEPT("input_id") " FROM home"
+									       " WHERE job=?1",
+		"s", job);
 	int rc;
 
 	if (!st)
@@ -32,6 +49,8 @@ int journal_home_expected(struct journal *j, const char *job, struct journal_exp
 		out->submit_ns = (uint64_t)sqlite3_column_int64(st, 0);
 		journal_text(st, 1, out->policy, sizeof(out->policy));
 		journal_take_expectation(st, 2, &out->expectation);
+		out->input_bytes = journal_kept(st, 8);
+		out->input_id = journal_kept(st, 9);
 	}
 	journal_done(st);
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : journal_failed(j, "read", err);
@@ -66,6 +85,7 @@ static void journal_take_outcome(sqlite3_stmt *st, char home[SPEC_JOB_MAX],
 		.submit_ns = (uint64_t)sqlite3_column_int64(st, 5),
 		.end_ns = (uint64_t)sqlite3_column_int64(st, 6),
 		.wall_ms = sqlite3_column_double(st, 7),
+		.slowdown = sqlite3_column_double(st, 16),
 		.exit_kind = sqlite3_column_int(st, 8),
 		.exit_value = sqlite3_column_int(st, 9),
 		.expected_ms = e.there_ms,
@@ -85,7 +105,7 @@ int journal_outcomes_from(struct journal *j, uint64_t since_ns, uid_t uid,
 {
 	static const char sql[] =
 		"SELECT job, coalesce(class,''), coalesce(policy,''), coalesce(node,''), uid,"
-		" submit_ns, end_ns, wall_ms, kind, value, " JOURNAL_EXPECTATION
+		" submit_ns, end_ns, wall_ms, kind, value, " JOURNAL_EXPECTATION ", slowdown"
 		" FROM home WHERE submit_ns>=?1 AND submit_ns<=?4 AND (submit_ns,job)<(?4,?5)"
 		" AND (?2<0 OR uid=?2) AND end_ns>0 AND wall_ms>0"
 		" ORDER BY submit_ns DESC, job DESC LIMIT ?3";

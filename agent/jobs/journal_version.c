@@ -6,6 +6,7 @@
  *      kept has the load vectors of all nodes
  *   1  every column is there; a decision has the vectors of the examined nodes (placement.h)
  *   2  a job of the home table has what was expected of it, and how long it took
+ *   3  and how many times longer that was than alone
  *
  * The schema makes the tables of the newest version.  A change of the layout changes the schema
  * and adds a step; the older steps that used the schema then need a copy of the old one.
@@ -24,7 +25,8 @@ static const char journal_schema[] =
 	" value INTEGER DEFAULT 0, pid INTEGER DEFAULT 0, place TEXT, text TEXT,"
 	" worker INTEGER DEFAULT 0, wall_ms REAL DEFAULT 0, expected_ms REAL DEFAULT 0,"
 	" expected_home_ms REAL DEFAULT 0, there_factor REAL DEFAULT 0,"
-	" home_factor REAL DEFAULT 0, basis INTEGER DEFAULT 0, balanced INTEGER DEFAULT 0);"
+	" home_factor REAL DEFAULT 0, basis INTEGER DEFAULT 0, balanced INTEGER DEFAULT 0,"
+	" slowdown REAL DEFAULT 0);"
 	"CREATE INDEX IF NOT EXISTS home_submit ON home(submit_ns);"
 	"CREATE INDEX IF NOT EXISTS home_state ON home(state);"
 	"CREATE TABLE IF NOT EXISTS target(job TEXT PRIMARY KEY, home TEXT, node TEXT, uid INTEGER,"
@@ -173,9 +175,18 @@ static int journal_version_2(const struct database *d, struct iocom_err *err)
 	return journal_add_columns(d, late, sizeof(late) / sizeof(*late), err);
 }
 
+/* The slowdown of older jobs is not known. */
+static int journal_version_3(const struct database *d, struct iocom_err *err)
+{
+	static const struct journal_column late[] = {HOME_COLUMN("slowdown", "REAL")};
+
+	return journal_add_columns(d, late, sizeof(late) / sizeof(*late), err);
+}
+
 static int (*const journal_steps[])(const struct database *d, struct iocom_err *err) = {
 	journal_version_1,
 	journal_version_2,
+	journal_version_3,
 };
 
 const struct database_layout journal_layout = {

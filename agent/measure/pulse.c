@@ -110,13 +110,24 @@ static void pulse_publish(struct pulse *p)
 	p->config.publish(p->config.publish_arg, &p->own, now);
 }
 
+void pulse_leave(struct pulse *p)
+{
+	if (!p->started_ns)
+		return;
+	p->sequence++;
+	pulse_own_vector(p, &p->own);
+	p->own.bits |= IOCOM_BIT_LEAVES;
+	p->own.accepts_jobs = false;
+	p->config.publish(p->config.publish_arg, &p->own, loop_boot_ns(p->base->loop));
+}
+
 static void pulse_notice(void *arg)
 {
 	struct pulse *p = arg;
 	struct iocom_vector v;
 
 	pulse_own_vector(p, &v);
-	if (vector_changed(&p->own, &v))
+	if (vector_changed(&p->own, &v, p->base->set->sensitivity))
 		pulse_publish(p);
 }
 
@@ -243,6 +254,14 @@ void pulse_fini(struct pulse *p)
 void pulse_set_jobs(struct pulse *p, const struct pulse_jobs *jobs)
 {
 	p->jobs = *jobs;
+}
+
+void pulse_set_owner(struct pulse *p, bool accepts, const char *says)
+{
+	p->self.accepts_jobs = accepts;
+	snprintf(p->self.owner, sizeof(p->self.owner), "%s", says);
+	if (p->started_ns)
+		pulse_changed(p);
 }
 
 void pulse_watch(struct pulse *p, struct pulse_watch *watch)

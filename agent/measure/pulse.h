@@ -86,6 +86,11 @@ struct pulse {
 
 void pulse_init(struct pulse *pulse, const struct pulse_config *config);
 void pulse_fini(struct pulse *pulse);
+/*
+ * What the owner's rules say for other nodes: whether any guest gets in, and in words.  Others
+ * learn of a change at once.
+ */
+void pulse_set_owner(struct pulse *pulse, bool accepts, const char *says);
 /* Call it before pulse_start. */
 void pulse_set_jobs(struct pulse *pulse, const struct pulse_jobs *jobs);
 /* WATCH is the caller's and stays until pulse_fini. */
@@ -104,5 +109,7 @@ void pulse_own_vector(void *pulse, struct iocom_vector *v);
  * The load may have changed: publishes a significant change at once, at most every PULSE_NOTICE_MS.
  */
 void pulse_changed(void *pulse);
+/* The agent stops: publishes a last vector, which says so. */
+void pulse_leave(struct pulse *pulse);
 
 #endif

@@ -457,6 +457,7 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 	};
 	memcpy(v->name, self->name, sizeof(v->name));
 	memcpy(v->address, self->address, sizeof(v->address));
+	memcpy(v->owner, self->owner, sizeof(v->owner));
 	add_jobs(jobs, njobs, v);
 	v->memory_available_mb = fmax(0, v->memory_mb - v->memory_requested_mb);
 	capacities(state, self, v);
@@ -467,21 +468,22 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 		v->bits |= IOCOM_BIT_IO;
 }
 
-/* Returns true if A and B differ by more than a quarter of the larger, and by more than FLOOR. */
-static bool moved(double a, double b, double floor)
+/* Returns true if A and B differ by more than PART of the larger, and by more than FLOOR. */
+static bool moved(double a, double b, double part, double floor)
 {
 	double by = fabs(a - b);
 
-	return by > floor && by > 0.25 * fmax(a, b);
+	return by > floor && by > part * fmax(a, b);
 }
 
-bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *new)
+bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *new, double part)
 {
 	return old->bits != new->bits || old->accepts_jobs != new->accepts_jobs ||
-	       old->jobs != new->jobs || moved(old->run_queue, new->run_queue, 0.5) ||
-	       moved(old->explicit_per_ms, new->explicit_per_ms, 0.01) ||
-	       moved(old->memory_requested_mb, new->memory_requested_mb, 50) ||
-	       moved(old->disk_utilisation, new->disk_utilisation, 0.1) ||
+	       strcmp(old->owner, new->owner) != 0 || old->jobs != new->jobs ||
+	       moved(old->run_queue, new->run_queue, part, 0.5) ||
+	       moved(old->explicit_per_ms, new->explicit_per_ms, part, 0.01) ||
+	       moved(old->memory_requested_mb, new->memory_requested_mb, part, 50) ||
+	       moved(old->disk_utilisation, new->disk_utilisation, part, 0.1) ||
 	       moved(old->cpu_left_ms + old->disk_left_ms, new->cpu_left_ms + new->disk_left_ms,
-		     500);
+		     part, 500);
 }

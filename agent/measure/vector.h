@@ -136,6 +136,7 @@ struct vector_self {
 	double cpu_speed, disk_mb_per_s, disk_fixed_ms, disk_parallel, network_mb_per_s;
 	bool rotational;
 	bool accepts_jobs;
+	char owner[IOCOM_NAME_MAX];
 };
 
 void vector_init(struct vector_state *state);
@@ -156,7 +157,11 @@ double vector_smooth(double old, double new);
  */
 void vector_disks(const struct iocom_disk *before, size_t nbefore, const struct iocom_disk *now,
 		  size_t nnow, double elapsed_ms, struct vector_measure *out);
-/* Returns true if OLD and NEW differ by more than the sensitivity, so NEW is published at once. */
-bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *new);
+/*
+ * Returns true if OLD and NEW differ so that NEW is published at once: in a bit or a count, or in a
+ * load by more than SENSITIVITY, a part of the larger value, and by more than is noise.
+ */
+bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *new,
+		    double sensitivity);
 
 #endif

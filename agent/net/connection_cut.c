@@ -8,6 +8,7 @@
  */
 #include "agent/net/connection_cut.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -49,6 +50,18 @@ int connection_ends_of(nng_pipe pipe, struct connection_ends *ends)
 	int e = ends_take(pipe, NNG_OPT_REMADDR, &ends->remote);
 
 	return e ? e : ends_take(pipe, NNG_OPT_LOCADDR, &ends->local);
+}
+
+void connection_address(nng_pipe pipe, char out[IOCOM_ADDRESS_MAX])
+{
+	struct sockaddr_storage from;
+	const void *at = &((const struct sockaddr_in *)&from)->sin_addr;
+	int e = ends_take(pipe, NNG_OPT_REMADDR, &from);
+
+	if (!e && from.ss_family == AF_INET6)
+		at = &((const struct sockaddr_in6 *)&from)->sin6_addr;
+	if (e || !inet_ntop(from.ss_family, at, out, IOCOM_ADDRESS_MAX))
+		out[0] = 0;
 }
 
 static bool is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)

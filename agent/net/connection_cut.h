@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+#include "iocom/vector.h"
+
 /* Where a connection begins and ends, which names it. */
 struct connection_ends {
 	struct sockaddr_storage local, remote; /* AF_INET or AF_INET6 */
@@ -19,6 +21,8 @@ struct connection_ends {
 
 /* Returns 0, or an error of nng: PIPE is gone, or is not TCP. */
 int connection_ends_of(nng_pipe pipe, struct connection_ends *ends);
+/* Fills OUT with the numeric address that PIPE comes from; "": it is gone. */
+void connection_address(nng_pipe pipe, char out[IOCOM_ADDRESS_MAX]);
 /* Callable from any thread.  Returns false if this process has no such connection. */
 bool connection_cut(const struct connection_ends *ends);
 

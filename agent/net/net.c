@@ -27,11 +27,14 @@
 static void net_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
 {
 	struct net *net = arg;
-	const struct gate_message m = {
-		.type = GATE_VECTOR, .vector = {.vector = *v, .age_ns = age_ns, .direct = direct}};
+	struct gate_message m = {.type = GATE_VECTOR,
+				 .vector = {.vector = *v, .age_ns = age_ns, .direct = direct}};
 
+	if (direct && net_bulletin_hearing(net->bulletin))
+		m.vector.at = *net_bulletin_hearing(net->bulletin);
 	switch (matrix_put(&net->matrix, v, age_ns, loop_boot_ns(net->config.loop))) {
 	case 0:
+	case MATRIX_E_LEFT:
 		break;
 	case MATRIX_E_OWN: /* perhaps another node uses this one's name, which root logs */
 		if (direct)
@@ -56,6 +59,16 @@ static void net_skewed(void *arg, const char *node, int64_t ahead_s)
 
 	snprintf(m.skewed.node, sizeof(m.skewed.node), "%s", node);
 	(void)gate_send(net->gate, &m, NULL, 0, NULL);
+}
+
+static void net_in_trouble(void *arg, const struct gate_place *at, enum peer_cause cause,
+			   const char *why)
+{
+	struct net *net = arg;
+	const struct gate_message m = {.type = GATE_TROUBLE,
+				       .trouble = {.at = *at, .cause = cause}};
+
+	(void)gate_send(net->gate, &m, why, strnlen(why, GATE_SENTENCE_MAX), NULL);
 }
 
 static void net_ask_key(void *arg, const struct gate_place *at)
@@ -242,6 +255,7 @@ static int net_listen(struct net *net, struct iocom_err *err)
 						     .each = net_heard,
 						     .arg = net,
 						     .ask_key = net_ask_key,
+						     .trouble = net_in_trouble,
 						     .skewed = net_skewed};
 	const struct net_control_config control = {.base = &net->base,
 						   .gate = net->gate,
@@ -257,6 +271,11 @@ static int net_listen(struct net *net, struct iocom_err *err)
 
 static int net_open_networked(struct net *net, struct iocom_err *err)
 {
+	const struct net_probes_config probes = {.base = &net->base,
+						 .names = net->config.names,
+						 .matrix = &net->matrix,
+						 .trouble = net_in_trouble,
+						 .arg = net};
 	const struct timespec pause = {.tv_nsec = IN_USE_NS};
 	int rc = net_listen(net, err);
 
@@ -265,7 +284,7 @@ static int net_open_networked(struct net *net, struct iocom_err *err)
 		rc = net_listen(net, err);
 	}
 	if (!rc)
-		rc = net_probes_new(&net->probes, &net->base, net->config.names, &net->matrix, err);
+		rc = net_probes_new(&net->probes, &probes, err);
 	if (rc || !net->setup.streams)
 		return rc;
 	rc = net_streams_new(&net->streams, &net->base, net->gate, net->streams_fd, err);
@@ -336,6 +355,7 @@ int net_new(struct net **out, const struct net_config *config, struct iocom_err 
 	net->base = (struct base){.loop = config->loop,
 				  .log = &net->log,
 				  .counters = &net->counters,
+				  .complaints = &net->complaints,
 				  .shares = &net->shares};
 	net->want_page = (struct loop_post){.run = net_ask_page, .arg = net};
 	rc = gate_new(&net->gate, &gate, err);

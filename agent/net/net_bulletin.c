@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/complaints.h"
 #include "agent/base/tcp_url.h"
 #include "agent/base/seal_refusal.h"
 #include "agent/net/connection_limit.h"
@@ -50,6 +51,7 @@ struct net_bulletin {
 	nng_aio *aio;
 	struct loop_post post;
 	struct bulletin_key own;
+	const struct publisher *hearing; /* whose bulletin is being taken */
 	struct publisher publishers[BULLETIN_DIALED_MAX];
 	size_t npublishers;
 };
@@ -128,13 +130,23 @@ int bulletin_unpack(const void *data, size_t length, struct bulletin_sender *sen
 	return rc;
 }
 
-static void bulletin_refuse_version(struct net_bulletin *b, const char *from)
+static void bulletin_tell(struct net_bulletin *b, const struct publisher *p, enum peer_cause cause,
+			  const char *why)
+{
+	if (b->config.trouble)
+		b->config.trouble(b->config.arg, &p->at, cause, why);
+}
+
+static void bulletin_refuse_version(struct net_bulletin *b, const struct publisher *p,
+				    const char *from)
 {
 	b->config.base->counters->bulletins_refused_version++;
-	log_provoked(b->config.base->log, LOG_L_WARNING,
-		     "refused a bulletin of %s%s: it runs another version of iocom; install the "
-		     "same version on all nodes",
-		     *from ? "node " : "a node", from);
+	base_complain(b->config.base, from,
+		      "refused a bulletin of %s%s: it runs another version of iocom; install the "
+		      "same version on all nodes",
+		      *from ? "node " : "a node", from);
+	if (p)
+		bulletin_tell(b, p, PEER_C_VERSION, "it runs another version of iocom");
 }
 
 /* --- judging ---------------------------------------------------------------------- */
@@ -149,11 +161,11 @@ static int bulletin_refuse(struct net_bulletin *b, int rc, const char *from)
 		c->bulletins_refused_garbage++;
 	else
 		c->bulletins_refused_forged++;
-	log_provoked(b->config.base->log, LOG_L_WARNING, "refused a bulletin%s%s: %s",
-		     *from ? " in the name of node " : "", from,
-		     garbage	       ? "it is not a message of iocom"
-		     : rc == -EALREADY ? "it was here before (a replay)"
-				       : "it was not made by that node");
+	base_complain(b->config.base, from, "refused a bulletin%s%s: %s",
+		      *from ? " in the name of node " : "", from,
+		      garbage		? "it is not a message of iocom"
+		      : rc == -EALREADY ? "it was here before (a replay)"
+					: "it was not made by that node");
 	return garbage ? SEAL_E_GARBAGE : rc == -EALREADY ? SEAL_E_REPLAYED : SEAL_E_FORGED;
 }
 
@@ -166,11 +178,11 @@ static bool bulletin_is_timely(struct net_bulletin *b, const struct bulletin_sen
 	if (ahead_s <= SEAL_TTL_S && ahead_s >= -SEAL_TTL_S)
 		return true;
 	b->config.base->counters->bulletins_refused_skew++;
-	log_provoked(b->config.base->log, LOG_L_WARNING,
-		     "refused a bulletin of node %s: made %lld s %s this machine's time (at most "
-		     "%d s are accepted): it was delayed, or the clocks differ; synchronise them",
-		     sender->from, (long long)(ahead_s > 0 ? ahead_s : -ahead_s),
-		     ahead_s > 0 ? "after" : "before", SEAL_TTL_S);
+	base_complain(b->config.base, sender->from,
+		      "refused a bulletin of node %s: made %lld s %s this machine's time (at most "
+		      "%d s are accepted): it was delayed, or the clocks differ; synchronise them",
+		      sender->from, (long long)(ahead_s > 0 ? ahead_s : -ahead_s),
+		      ahead_s > 0 ? "after" : "before", SEAL_TTL_S);
 	b->config.skewed(b->config.arg, sender->from, ahead_s);
 	return false;
 }
@@ -185,11 +197,14 @@ static void bulletin_take(struct net_bulletin *b, const struct publisher *p, con
 	int rc = bulletin_unpack(data, n, &sender, &bad, NULL, NULL);
 
 	if (rc == BULLETIN_E_VERSION) {
-		bulletin_refuse_version(b, sender.from);
+		bulletin_refuse_version(b, p, sender.from);
 	} else if (rc || strcmp(sender.from, p->node) != 0) {
 		bulletin_refuse(b, rc ? rc : -EBADMSG, p->node);
 	} else if (bulletin_is_timely(b, &sender)) {
+		base_settle(b->config.base, p->node);
+		b->hearing = p;
 		rc = bulletin_unpack(data, n, &sender, &bad, b->config.each, b->config.arg);
+		b->hearing = NULL;
 		c->vectors_refused_garbage += bad;
 		if (rc)
 			bulletin_refuse(b, rc, p->node);
@@ -261,7 +276,7 @@ static int bulletin_hear(struct net_bulletin *b, struct publisher *p, nng_msg *m
 	int rc = bulletin_head_read(&head, body, length);
 
 	if (rc == -EPROTO) {
-		bulletin_refuse_version(b, "");
+		bulletin_refuse_version(b, p, "");
 		return SEAL_E_REPLAYED;
 	}
 	if (rc || !p)
@@ -417,6 +432,7 @@ static void publisher_not_found(struct publisher *p, const char *why)
 		log_write(base->log, LOG_L_WARNING, "cannot find the node at %s port %u: %s",
 			  p->at.address, p->at.port, why);
 	p->told = true;
+	bulletin_tell(p->bulletin, p, PEER_C_NAME, why);
 }
 
 /* Where the publisher is: dials it there, if it is not being dialled there already. */
@@ -449,6 +465,11 @@ static void publisher_look_up(struct publisher *p)
 	p->looked_ns = loop_boot_ns(b->config.base->loop);
 	if (names_ask(b->config.names, p->at.address, publisher_found, p))
 		b->config.base->counters->hosts_unresolved++;
+}
+
+const struct gate_place *net_bulletin_hearing(const struct net_bulletin *b)
+{
+	return b->hearing ? &b->hearing->at : NULL;
 }
 
 void net_bulletin_dial(struct net_bulletin *b, const struct gate_place *at)

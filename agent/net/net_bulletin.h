@@ -23,6 +23,7 @@
 #include "agent/base/base.h"
 #include "agent/gate/net_limits.h"
 #include "agent/base/matrix.h"
+#include "agent/base/peer_cause.h"
 #include "agent/gate/gate_message.h"
 #include "user/channel/bulletin_seal.h"
 
@@ -65,6 +66,9 @@ struct net_bulletin_config {
 	void *arg;
 	/* Asks the node at AT for its key; net_bulletin_key follows. */
 	void (*ask_key)(void *arg, const struct gate_place *at);
+	/* Why the publisher AT is not heard; of those that were dialled. */
+	void (*trouble)(void *arg, const struct gate_place *at, enum peer_cause cause,
+			const char *why);
 	/*
 	 * A bulletin of NODE was refused because its clock is AHEAD_S seconds ahead (negative:
 	 * behind).
@@ -78,6 +82,8 @@ int net_bulletin_new(struct net_bulletin **b, const struct net_bulletin_config *
 void net_bulletin_free(struct net_bulletin *b); /* NULL is fine */
 /* Fills in what COUNTS says of this, and updates the counters of refused connections. */
 void net_bulletin_count(struct net_bulletin *b, struct gate_counts *counts);
+/* Where the bulletin comes from that `each` is being called for. */
+const struct gate_place *net_bulletin_hearing(const struct net_bulletin *b);
 /* Subscribes to a peer in the background, for good; known addresses are skipped. */
 void net_bulletin_dial(struct net_bulletin *b, const struct gate_place *at);
 /* Seals all further bulletins of this node with KEY. */

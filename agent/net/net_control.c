@@ -13,9 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/complaints.h"
+#include "agent/base/peer_cause.h"
 #include "agent/base/tcp_url.h"
 #include "agent/gate/greeting_head.h"
 #include "agent/base/seal_refusal.h"
+#include "agent/net/connection_cut.h"
 #include "agent/net/net_error.h"
 
 static void net_server_called(void *arg)
@@ -39,7 +42,8 @@ static void net_server_refuse(struct net_server *s, const char *why, int verdict
 
 	connection_limit_judge(s->control->guests, s->from, verdict);
 	base->counters->controls_refused++;
-	log_provoked(base->log, LOG_L_WARNING, "refused a control message: %s", why);
+	base_complain(base, s->address, "refused a control message%s%s: %s",
+		      *s->address ? " from " : "", s->address, why);
 	net_server_receive(s);
 }
 
@@ -52,14 +56,27 @@ static void net_server_bring(struct net_server *s, struct gate_message *m, const
 	s->ticket = ++c->tickets;
 	if (m->type == GATE_HELLO) {
 		m->hello.ticket = s->ticket;
+		memcpy(m->hello.from, s->address, sizeof(m->hello.from));
 	} else {
 		m->question.ticket = s->ticket;
+		memcpy(m->question.from, s->address, sizeof(m->question.from));
 		m->question.proven = connection_limit_is_proven(c->guests, s->from);
 	}
 	if (gate_send(c->config.gate, m, data, length, NULL)) {
 		c->config.base->counters->controls_refused++;
 		net_server_receive(s);
 	}
+}
+
+/* It may be a configured peer, which cannot be heard then. */
+static void net_server_tell_version(const struct net_server *s, const char *why)
+{
+	struct gate_message m = {.type = GATE_TROUBLE, .trouble = {.cause = PEER_C_VERSION}};
+
+	memcpy(m.trouble.at.address, s->address, sizeof(m.trouble.at.address));
+	if (*s->address)
+		(void)gate_send(s->control->config.gate, &m, why, strnlen(why, GATE_SENTENCE_MAX),
+				NULL);
 }
 
 static void net_server_hello(struct net_server *s, const uint8_t *data, size_t length)
@@ -69,6 +86,8 @@ static void net_server_hello(struct net_server *s, const uint8_t *data, size_t l
 	struct iocom_err err = {0};
 	int rc = greeting_heard(&head, data, length, &err);
 
+	if (rc == -EPROTO)
+		net_server_tell_version(s, err.text);
 	if (rc) { /* a node of another version pays little */
 		net_server_refuse(s, err.text, rc == -EBADMSG ? SEAL_E_GARBAGE : SEAL_E_REPLAYED);
 		return;
@@ -138,6 +157,7 @@ static void net_server_run(void *arg)
 	msg = nng_aio_get_msg(s->aio);
 	nng_aio_set_msg(s->aio, NULL);
 	s->from = nng_msg_get_pipe(msg);
+	connection_address(s->from, s->address);
 	net_server_take(s, msg);
 	nng_msg_free(msg);
 }

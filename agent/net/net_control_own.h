@@ -18,8 +18,9 @@ struct net_server {
 	nng_ctx ctx;
 	nng_aio *aio;
 	struct loop_post post;
-	nng_pipe from;	 /* where the question came from */
-	uint64_t ticket; /* of the question that root has; 0: none */
+	nng_pipe from;			 /* where the question came from, ... */
+	char address[IOCOM_ADDRESS_MAX]; /* ... numeric; "": it is closed already */
+	uint64_t ticket;		 /* of the question that root has; 0: none */
 	bool sending;
 };
 

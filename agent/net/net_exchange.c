@@ -27,7 +27,8 @@ struct net_peer {
 	bool stale;    /* it did not answer: its name may have another address now */
 	uint64_t used; /* larger means later */
 	unsigned exchanges;
-	atomic_uint_least64_t lost_ns; /* when a connection to it was lost last; 0: never */
+	/* When a connection to it was made, and lost, last; 0: never. */
+	atomic_uint_least64_t made_ns, lost_ns;
 };
 
 struct net_exchange {
@@ -36,6 +37,7 @@ struct net_exchange {
 	struct net_peer *peer;
 	uint64_t id;
 	uint32_t limit_ms;
+	uint64_t asked_ns;
 	nng_ctx ctx;
 	nng_aio *aio;
 	struct loop_post post;
@@ -53,13 +55,20 @@ static void net_peer_close(struct net_control *c, size_t i)
 }
 
 /* Called by a thread of nng. */
-static void net_peer_lost(nng_pipe pipe, nng_pipe_ev event, void *arg)
+static void net_peer_changed(nng_pipe pipe, nng_pipe_ev event, void *arg)
 {
 	struct net_peer *p = arg;
 
 	(void)pipe;
-	(void)event;
-	p->lost_ns = clock_boot_ns();
+	*(event == NNG_PIPE_EV_ADD_POST ? &p->made_ns : &p->lost_ns) = clock_boot_ns();
+}
+
+/* There is a connection now, or was one since SINCE_NS. */
+static bool net_peer_met(const struct net_peer *p, uint64_t since_ns)
+{
+	uint64_t made = p->made_ns, lost = p->lost_ns;
+
+	return made && (made > lost || made >= since_ns || lost >= since_ns);
 }
 
 /* The host's address is known: what is asked waits in the socket until it is connected. */
@@ -93,7 +102,9 @@ static int net_peer_open(struct net_control *c, const struct gate_place *at, con
 	nng_socket_set_ms(p->socket, NNG_OPT_RECONNMINT, RECONNECT_MS);
 	nng_socket_set_ms(p->socket, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
 	nng_socket_set_ms(p->socket, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
-	e = nng_pipe_notify(p->socket, NNG_PIPE_EV_REM_POST, net_peer_lost, p);
+	e = nng_pipe_notify(p->socket, NNG_PIPE_EV_ADD_POST, net_peer_changed, p);
+	if (!e)
+		e = nng_pipe_notify(p->socket, NNG_PIPE_EV_REM_POST, net_peer_changed, p);
 	if (e) {
 		nng_close(p->socket);
 		free(p);
@@ -182,10 +193,11 @@ static void net_exchange_free(struct net_exchange *x)
 	free(x);
 }
 
-static void net_exchange_tell(struct net_control *c, uint64_t id, int rc, const void *data,
-			      size_t length)
+static void net_exchange_tell(struct net_control *c, const struct gate_answered *answered,
+			      const void *data, size_t length)
 {
-	const struct gate_message m = {.type = GATE_ANSWERED, .answered = {.id = id, .rc = rc}};
+	const struct gate_message m = {.type = GATE_ANSWERED, .answered = *answered};
+	int rc = answered->rc;
 
 	if (rc && length > GATE_SENTENCE_MAX)
 		length = GATE_SENTENCE_MAX;
@@ -195,13 +207,13 @@ static void net_exchange_tell(struct net_control *c, uint64_t id, int rc, const 
 			  "an answer is lost: root takes nothing");
 }
 
-static void net_exchange_fail(struct net_control *c, uint64_t id, int nng_rc, const char *url,
-			      uint32_t limit_ms)
+static void net_exchange_fail(struct net_control *c, struct gate_answered *answered, int nng_rc,
+			      const char *url, uint32_t limit_ms)
 {
 	struct iocom_err err = {0};
-	int rc = net_error(nng_rc, "ask", url, limit_ms, &err);
 
-	net_exchange_tell(c, id, rc, err.text, strlen(err.text));
+	answered->rc = net_error(nng_rc, "ask", url, limit_ms, &err);
+	net_exchange_tell(c, answered, err.text, strlen(err.text));
 }
 
 static void net_exchange_called(void *arg)
@@ -214,25 +226,29 @@ static void net_exchange_called(void *arg)
 static void net_exchange_run(void *arg)
 {
 	struct net_exchange *x = arg;
+	struct gate_answered answered = {.id = x->id};
 	int e = nng_aio_result(x->aio);
 	nng_msg *msg;
 
 	if (e) {
+		answered.connected = net_peer_met(x->peer, x->asked_ns);
+		answered.cut =
+			answered.connected && x->receiving && x->peer->lost_ns >= x->asked_ns;
 		x->peer->stale = x->peer->named && e == NNG_ETIMEDOUT;
 		if (!x->receiving && nng_aio_get_msg(x->aio)) /* nng did not take it */
 			nng_msg_free(nng_aio_get_msg(x->aio));
 		nng_aio_set_msg(x->aio, NULL);
-		net_exchange_fail(x->control, x->id, e, x->peer->url, x->limit_ms);
+		net_exchange_fail(x->control, &answered, e, x->peer->url, x->limit_ms);
 		net_exchange_free(x);
 		return;
 	}
 	msg = nng_aio_get_msg(x->aio);
 	if (x->receiving) {
 		if (nng_msg_len(msg))
-			net_exchange_tell(x->control, x->id, 0, nng_msg_body(msg),
+			net_exchange_tell(x->control, &answered, nng_msg_body(msg),
 					  nng_msg_len(msg));
 		else
-			net_exchange_fail(x->control, x->id, NNG_EPROTO, x->peer->url, 0);
+			net_exchange_fail(x->control, &answered, NNG_EPROTO, x->peer->url, 0);
 		net_exchange_free(x); /* and the message */
 		return;
 	}
@@ -272,24 +288,27 @@ static int net_exchange_send(struct net_exchange *x, const void *question, size_
 void net_control_ask(struct net_control *c, const struct gate_ask *ask, const void *question,
 		     size_t length)
 {
+	struct gate_answered answered = {.id = ask->id};
 	struct net_exchange *x = calloc(1, sizeof(*x));
 	int e = x ? net_peer_get(c, &ask->at, &x->peer) : NNG_ENOMEM;
 
 	if (e) {
-		net_exchange_fail(c, ask->id, e, ask->at.address, ask->limit_ms);
+		net_exchange_fail(c, &answered, e, ask->at.address, ask->limit_ms);
 		free(x);
 		return;
 	}
 	if (ask->since_ns && x->peer->lost_ns > ask->since_ns) {
 		static const char lost[] = "the connection was lost";
 
-		net_exchange_tell(c, ask->id, -ESTALE, lost, sizeof(lost) - 1);
+		answered.rc = -ESTALE;
+		net_exchange_tell(c, &answered, lost, sizeof(lost) - 1);
 		free(x);
 		return;
 	}
 	x->control = c;
 	x->id = ask->id;
 	x->limit_ms = ask->limit_ms;
+	x->asked_ns = clock_boot_ns();
 	x->post = (struct loop_post){.run = net_exchange_run, .arg = x};
 	x->next = c->exchanges;
 	c->exchanges = x;
@@ -297,7 +316,7 @@ void net_control_ask(struct net_control *c, const struct gate_ask *ask, const vo
 	if (!e)
 		e = net_exchange_send(x, question, length);
 	if (e) {
-		net_exchange_fail(c, ask->id, e, ask->at.address, ask->limit_ms);
+		net_exchange_fail(c, &answered, e, ask->at.address, ask->limit_ms);
 		net_exchange_free(x);
 	}
 }

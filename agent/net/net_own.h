@@ -3,6 +3,7 @@
 #ifndef IOCOM_NET_OWN_H
 #define IOCOM_NET_OWN_H
 
+#include "agent/base/complaints.h"
 #include "agent/base/loop_share.h"
 #include "agent/base/matrix.h"
 #include "agent/net/net.h"
@@ -18,6 +19,7 @@ struct net {
 	struct logger log;
 	struct counters counters;
 	struct loop_share shares;
+	struct complaints complaints;
 	struct base base; /* without settings */
 	struct gate *gate;
 	struct matrix matrix; /* of what is relayed */

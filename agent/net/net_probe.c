@@ -36,7 +36,7 @@ struct probe {
 struct net_probes {
 	const struct base *base;
 	struct names *names;
-	const struct matrix *matrix;
+	struct net_probes_config config;
 	size_t n;
 	struct probe list[SETTINGS_PEERS_MAX];
 };
@@ -77,6 +77,39 @@ static void probe_stop(struct probe *p)
 	p->aio = NULL;
 }
 
+static void probe_tell(const struct probe *p, enum peer_cause cause, const char *why)
+{
+	if (p->probes->config.trouble)
+		p->probes->config.trouble(p->probes->config.arg, &p->at, cause, why);
+}
+
+/* The connection failed with E of nng, or ended well (0), or the peer said nothing. */
+static void probe_tell_end(const struct probe *p, int e)
+{
+	char why[160];
+
+	if (e == NNG_ECONNREFUSED)
+		snprintf(why, sizeof(why), "nothing listens at its port %u", p->at.port + 2u);
+	else if (e == NNG_ETIMEDOUT && p->stage == PROBE_DIALS)
+		snprintf(why, sizeof(why), "no connection to its port %u within %d s",
+			 p->at.port + 2u, NET_PROBE_LIMIT_S);
+	else if (e && p->stage == PROBE_DIALS)
+		snprintf(why, sizeof(why), "no connection to its port %u: %s", p->at.port + 2u,
+			 nng_strerror(e));
+	else if (e == NNG_ETIMEDOUT)
+		snprintf(why, sizeof(why), "it takes connections at port %u, but says nothing",
+			 p->at.port + 2u);
+	else
+		*why = 0;
+	probe_tell(p,
+		   !*why		     ? PEER_C_NONE
+		   : e == NNG_ECONNREFUSED   ? PEER_C_REFUSED
+		   : p->stage != PROBE_DIALS ? PEER_C_MUTE
+		   : e == NNG_ETIMEDOUT	     ? PEER_C_TIMED_OUT
+					     : PEER_C_UNREACHABLE,
+		   why);
+}
+
 static void probe_report(struct probe *p)
 {
 	const struct base *base = p->probes->base;
@@ -94,6 +127,7 @@ static void probe_report(struct probe *p)
 		text[n] = (char)(payload[n] >= ' ' && payload[n] < 0x7f ? payload[n] : '?');
 	text[n] = 0;
 	p->next_ns = loop_boot_ns(p->probes->base->loop) + NET_PROBE_SAID_S * CLOCK_NS_PER_S;
+	probe_tell(p, PEER_C_VERSION, text);
 	if (!strcmp(text, p->said))
 		return;
 	strcpy(p->said, text);
@@ -129,6 +163,7 @@ static void probe_run(void *arg)
 	} else if (!e && p->have < sizeof(p->answer)) {
 		probe_move(p, PROBE_READS, p->answer + p->have, sizeof(p->answer) - p->have);
 	} else { /* it has ended, or cannot be reached */
+		probe_tell_end(p, e);
 		probe_stop(p);
 		probe_report(p);
 	}
@@ -151,6 +186,7 @@ static void probe_found(void *arg, const struct names_answer *answer)
 
 	if (!answer->n) {
 		p->probes->base->counters->hosts_unresolved++;
+		probe_tell(p, PEER_C_NAME, answer->why);
 		probe_stop(p);
 		return;
 	}
@@ -190,7 +226,7 @@ void net_probes_run(struct net_probes *probes)
 
 		if (p->busy || now < p->next_ns)
 			continue;
-		if (probe_heard(probes->matrix, &p->at)) {
+		if (probe_heard(probes->config.matrix, &p->at)) {
 			p->said[0] = 0;
 			p->wait_s = NET_PROBE_FIRST_S;
 			p->next_ns = now + p->wait_s * CLOCK_NS_PER_S;
@@ -215,17 +251,17 @@ void net_probes_add(struct net_probes *probes, const struct gate_place *at)
 	};
 }
 
-int net_probes_new(struct net_probes **out, const struct base *base, struct names *names,
-		   const struct matrix *matrix, struct iocom_err *err)
+int net_probes_new(struct net_probes **out, const struct net_probes_config *config,
+		   struct iocom_err *err)
 {
 	struct net_probes *probes = calloc(1, sizeof(*probes));
 
 	*out = probes;
 	if (!probes)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	probes->base = base;
-	probes->names = names;
-	probes->matrix = matrix;
+	probes->config = *config;
+	probes->base = config->base;
+	probes->names = config->names;
 	return 0;
 }
 

@@ -31,8 +31,28 @@ void lease_client_lost(struct lease *lease)
 		lease->why = "contact to its client was lost; the job was ended and may run again";
 }
 
+void lease_expel(struct lease *lease, const char *why)
+{
+	if (!lease->expelled[0])
+		snprintf(lease->expelled, sizeof(lease->expelled), "%s", why);
+}
+
+/* Returns true if END came of the expulsion. */
+static bool lease_expelled(const struct lease *lease, const struct record_exit *end)
+{
+	return lease->expelled[0] && (end->kind == 1 || (end->kind == 0 && end->value));
+}
+
 void lease_outcome(const struct lease *lease, struct record_exit *end)
 {
+	if (!lease->why && lease_expelled(lease, end)) {
+		snprintf(end->text, sizeof(end->text), "%s%s", lease->expelled,
+			 lease->until_ms ? "; it may run again elsewhere" : "");
+		if (!lease->until_ms)
+			return;
+		end->kind = 3;
+		end->value = LEASE_OUTCOME;
+	}
 	if (!lease->why)
 		return;
 	end->kind = 3;

@@ -20,9 +20,12 @@
 
 #define LEASE_OUTCOME 255 /* exit value of a job that was ended but can be run again */
 
+#define LEASE_WHY_MAX 160
+
 struct lease {
-	uint64_t until_ms; /* 0: the job needs no lease */
-	const char *why;   /* why the job was ended; NULL: it was not */
+	uint64_t until_ms;	      /* 0: the job needs no lease */
+	const char *why;	      /* why the job was ended; NULL: it was not */
+	char expelled[LEASE_WHY_MAX]; /* why the owner expels the job; "": nobody does */
 };
 
 /* Takes UNTIL_MS of a message: a later end, or 0 if home has given the job to another node. */
@@ -31,7 +34,12 @@ void lease_hear(struct lease *lease, uint64_t until_ms);
 bool lease_over(struct lease *lease, uint64_t now_ms);
 /* Call it when the grace for a lost client is over. Does nothing for a job without a lease. */
 void lease_client_lost(struct lease *lease);
-/* If the lease ended the job, puts the reason into END. */
+/* The owner of the node expels the job, and says WHY; it gets a signal. */
+void lease_expel(struct lease *lease, const char *why);
+/*
+ * If the lease ended the job, puts the reason into END.  So it is with a job that was expelled, and
+ * did not end well in spite of it: one with a lease may run again elsewhere.
+ */
 void lease_outcome(const struct lease *lease, struct record_exit *end);
 
 #endif

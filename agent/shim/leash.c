@@ -236,6 +236,8 @@ static enum leash_what leash_obey(struct leash *leash, const msgpack_object *mes
 	if (!strcmp(op, "signal") && !unpack_u64(message, "signal", &signal) && signal > 0 &&
 	    signal < _NSIG) {
 		request->signal = (int)signal;
+		if (unpack_str(message, "why", request->why, sizeof(request->why)))
+			request->why[0] = 0;
 		*taken = true;
 		return LEASH_SIGNAL;
 	}

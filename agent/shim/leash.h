@@ -10,7 +10,8 @@
  *
  *   { "op": "leash" }               this connection is the leash from now on; the
  *                                   answer is the event "started"
- *   { "op": "signal", "signal": N } answer { "result": 0 or errno }
+ *   { "op": "signal", "signal": N } answer { "result": 0 or errno }; with "why" the owner of the
+ *                                   node expels the job (lease.h)
  *   { "op": "attach", "ask": bin }  a client's connection comes with it (SCM_RIGHTS); the
  *                                   shim answers the client there (user/attach.h), sealed
  *                                   if "records": bin has the keys (user/channel/records.h)
@@ -59,9 +60,10 @@ void leash_exited(struct leash *leash, const struct record_exit *end);
 void leash_hear(struct leash *leash, struct lease *lease);
 enum leash_what { LEASH_NOTHING, LEASH_SIGNAL, LEASH_ATTACH };
 struct leash_request {
-	int connection; /* for LEASH_SIGNAL: pass it to leash_answer */
-	int signal;	/* the signal for the job */
-	int stream;	/* for LEASH_ATTACH: the client's connection, which the caller owns */
+	int connection;		 /* for LEASH_SIGNAL: pass it to leash_answer */
+	int signal;		 /* the signal for the job */
+	char why[LEASE_WHY_MAX]; /* why its node's owner expels it; "": nobody does */
+	int stream; /* for LEASH_ATTACH: the client's connection, which the caller owns */
 	struct attach_ask ask; /* what the client wants */
 	bool secure;	       /* its stream is sealed with these keys, which the caller erases */
 	struct records records;

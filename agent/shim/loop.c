@@ -147,6 +147,8 @@ void shim_serve_control(struct shim *shim)
 
 	switch (leash_serve(&shim->leash, &request)) {
 	case LEASH_SIGNAL:
+		if (request.why[0])
+			lease_expel(&shim->lease, request.why);
 		leash_answer(request.connection, send_signal(shim, request.signal));
 		break;
 	case LEASH_ATTACH:

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "user/pack.h"
+#include "user/utf8.h"
 
 static int take_replay(const msgpack_object *map, struct order *order, struct iocom_err *err)
 {
@@ -122,6 +123,7 @@ static int take_user_limits(const msgpack_object *map, struct order *order)
 {
 	struct cgroup_limits *limits = &order->user_limits;
 
+	(void)unpack_bool(map, "guest", &order->guest);
 	order->by_user = unpack_get(map, "user_tasks") != NULL;
 	if (!order->by_user)
 		return 0;
@@ -209,13 +211,5 @@ void order_deinit(struct order *order)
 
 void order_command(const struct order *order, char *out, size_t size)
 {
-	size_t at = 0;
-
-	for (char *const *word = order->spec.argv; *word && at + 1 < size; word++) {
-		if (word != order->spec.argv)
-			out[at++] = ' ';
-		for (const char *c = *word; *c && at + 1 < size; c++)
-			out[at++] = *c >= ' ' && *c < 0x7f ? *c : '?';
-	}
-	out[at] = 0;
+	utf8_line(order->spec.argv, out, size);
 }

@@ -12,6 +12,7 @@
  *   attached job       spill_max
  *   unusual limit      begin_ms
  *   account known      user (name), groups (bin: gid_t, with the primary one)
+ *   from another node  guest (bool): its cgroup is in guests/, not in jobs/
  *   group per user     user_tasks, user_memory_bytes, user_swap_bytes: its limits (0: none); an
  *                      older agent sends none of them and looks for the job at jobs/JOB
  *
@@ -84,6 +85,7 @@ struct order {
 	struct order_renew renew;
 	bool by_user; /* the job's cgroup is below its user's, which has these limits */
 	struct cgroup_limits user_limits;
+	bool guest; /* its user's cgroup is among those of guests */
 	struct spec spec;
 	bool replay; /* send an ended job's output: only `jobs_dir` and the members below count */
 	struct attach_ask ask;
@@ -94,7 +96,7 @@ struct order {
 /* Reads and checks the order on FD.  Returns 0 or negative errno with the reason in ERR. */
 int order_read(int fd, struct order *order, struct iocom_err *err);
 void order_deinit(struct order *order);
-/* Writes the command as one printable line. */
+/* Writes the command as one printable line, valid UTF-8. */
 void order_command(const struct order *order, char *out, size_t size);
 
 #endif

@@ -6,8 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "user/cgroup_guests.h"
+
 static int user_group_name(const struct order *order, char *name, size_t size)
 {
+	if (order->by_user && order->guest)
+		return cgroup_guests_job(name, size, order->uid, order->spec.job);
 	if (order->by_user)
 		return cgroup_user_job(name, size, order->uid, order->spec.job);
 	snprintf(name, size, "jobs/%s", order->spec.job);

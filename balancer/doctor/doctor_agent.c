@@ -18,9 +18,10 @@
 #include "balancer/listing.h"
 #include "user/pack.h"
 
-#define ANSWER_S 5
-#define ARGS_MAX 128
-#define NEARLY	 0.9 /* full */
+#define ANSWER_S   5
+#define ARGS_MAX   128
+#define NEARLY	   0.9 /* full */
+#define PEERS_SAID 8   /* peers with a line of their own */
 
 static int ask_status(const char *run_dir, struct ucred *who, json_t **answer,
 		      struct iocom_err *err)
@@ -138,6 +139,53 @@ static void check_user_limits(struct doctor *d, const json_t *limits)
 		check = doctor_add(d, "user-limits", DOCTOR_OK, NULL,
 				   "one user's jobs together: %s, %s", tasks, memory);
 	json_object_set(check, "limits", (json_t *)limits);
+}
+
+/* --- its peers --------------------------------------------------------------------- */
+
+/* A line for each configured peer that is not heard; an agent before `nodes --peers` tells none. */
+static void check_peers(struct doctor *d, const json_t *peers)
+{
+	size_t i, missing = 0;
+	json_t *p, *check = NULL;
+
+	json_array_foreach (peers, i, p) {
+		const char *why = listing_string(p, "why"), *advice = listing_string(p, "advice");
+
+		if (json_is_true(json_object_get(p, "heard")))
+			continue;
+		if (++missing > PEERS_SAID)
+			continue;
+		check = doctor_add(d, "peers", DOCTOR_DEGRADED, *advice ? advice : NULL,
+				   "%s is not heard: %s%s%s", listing_string(p, "peer"),
+				   listing_string(p, "state"), *why ? ": " : "", why);
+		json_object_set(check, "peer", p);
+	}
+	if (missing > PEERS_SAID)
+		doctor_add(d, "peers", DOCTOR_DEGRADED, "`iocom nodes --peers` says why",
+			   "%zu more peer%s not heard", missing - PEERS_SAID,
+			   missing - PEERS_SAID == 1 ? " is" : "s are");
+	else if (!missing && json_array_size(peers))
+		doctor_add(d, "peers", DOCTOR_OK, NULL, "all %zu configured peers are heard",
+			   json_array_size(peers));
+}
+
+/* An agent from before it could set them aside says nothing of them. */
+static void check_profiles(struct doctor *d, const json_t *profiles)
+{
+	const char *aside = json_string_value(json_object_get(profiles, "aside"));
+
+	if (!profiles)
+		return;
+	if (aside)
+		doctor_add(
+			d, "profiles", DOCTOR_DEGRADED,
+			"nothing needs to be done: learning has begun anew; a copy of before, if "
+			"there is one (iocom profile export), can be imported",
+			"the class profiles were set aside as %.300s: %.300s", aside,
+			listing_string(profiles, "why"));
+	else
+		doctor_add(d, "profiles", DOCTOR_OK, NULL, "the class profiles are in order");
 }
 
 /* --- its settings ----------------------------------------------------------------- */
@@ -318,6 +366,8 @@ static void doctor_agent_told(struct doctor *d, const struct ucred *who, json_t 
 		doctor_add(d, "drops", DOCTOR_OK, NULL, "the agent has lost nothing");
 	check_bounds(d, json_object_get(answer, "bounds"));
 	check_user_limits(d, json_object_get(answer, "user_limits"));
+	check_peers(d, json_object_get(answer, "peers"));
+	check_profiles(d, json_object_get(answer, "profiles"));
 }
 
 /* Returns whether an agent is meant to run here: root asks, or one was set up. */

@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "balancer/view/json_msgpack.h"
+#include "balancer/view/replace.h"
 
 #define BUFFER (256u * 1024)
 #define GZIP   (15 + 16) /* zlib: the largest window, a gzip header */
@@ -46,28 +47,6 @@ char *record_file_temporary(const char *path)
 		     json_msgpack_suffix(path)) < 0)
 		return NULL;
 	return name;
-}
-
-int record_file_check(const char *path, bool force, struct iocom_err *err)
-{
-	struct stat st;
-
-	if (force || !strcmp(path, "-") || stat(path, &st) || !S_ISREG(st.st_mode))
-		return 0;
-	return iocom_err_set(err, -EEXIST, "%s is there already; --force replaces it", path);
-}
-
-int record_file_rename(const char *from, const char *path, bool force, struct iocom_err *err)
-{
-	int rc = renameat2(AT_FDCWD, from, AT_FDCWD, path, force ? 0 : RENAME_NOREPLACE);
-
-	/* Some file systems do not support the flag. */
-	if (rc && !force && errno == EINVAL && access(path, F_OK))
-		rc = rename(from, path);
-	if (!rc)
-		return 0;
-	rc = -errno;
-	return iocom_err_set(err, rc, "cannot name %s %s: %s", from, path, strerror(-rc));
 }
 
 /* --- writing ----------------------------------------------------------------------- */
@@ -197,7 +176,7 @@ static int record_file_open_file(struct record_file *f, const char *path)
 int record_file_open(const char *path, bool force, struct record_file **out, struct iocom_err *err)
 {
 	struct record_file *f;
-	int rc = record_file_check(path, force, err);
+	int rc = replace_check(path, force, err);
 
 	if (!rc && json_msgpack_named(path))
 		rc = iocom_err_set(
@@ -234,7 +213,7 @@ int record_file_keep(struct record_file *f, struct iocom_err *err)
 	if (f->temporary) {
 		if (!rc && fsync(f->fd))
 			rc = record_file_failed(f, -errno, err);
-		end = record_file_rename(f->temporary, f->path, f->force, &named);
+		end = replace_rename(f->temporary, f->path, f->force, &named);
 	}
 	if (!rc && end)
 		iocom_err_set(err, end, "%s", named.text);

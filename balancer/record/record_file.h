@@ -36,12 +36,5 @@ void record_file_drop(struct record_file *f);
  * memory.
  */
 char *record_file_temporary(const char *path);
-/*
- * Checks whether PATH may be written: -EEXIST with the reason in ERR if it is a file, without
- * FORCE.
- */
-int record_file_check(const char *path, bool force, struct iocom_err *err);
-/* Renames FROM to PATH; without FORCE only if PATH does not exist. */
-int record_file_rename(const char *from, const char *path, bool force, struct iocom_err *err);
 
 #endif

@@ -21,6 +21,7 @@ static bool endings_take(const json_t *job, struct gain_job *out)
 		.wall_ms = listing_number(job, "took_ms"),
 		.expected_ms = listing_number(job, "expected_ms"),
 		.expected_home_ms = listing_number(job, "expected_home_ms"),
+		.slowdown = listing_number(job, "slowdown"), /* an older agent's jobs have none */
 	};
 	/* The formats of json_unpack take no const. */
 	if (json_unpack((json_t *)job, "{s:s,s:s,s:s,s:s,s:s,s:b,s:b,s:i,s:i}", "policy",

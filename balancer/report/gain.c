@@ -387,6 +387,28 @@ static void gain_predict(struct gain *g, double *ratios)
 	p->within_two = two / (double)p->jobs;
 }
 
+/* Of all jobs that ended well, whoever chose their nodes: it is what their users saw. */
+static void gain_slow(struct gain *g, double *slowdowns)
+{
+	struct gain_slowdowns *s = &g->report->slowdowns;
+	double sum = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct gain_job *job = &g->jobs[i];
+
+		if (!gain_is_asked(g, job) || !job->well || !gain_is_time(job->slowdown))
+			continue;
+		sum += job->slowdown;
+		slowdowns[s->jobs++] = job->slowdown;
+	}
+	if (!s->jobs)
+		return;
+	gain_sort(slowdowns, s->jobs);
+	s->mean = sum / (double)s->jobs;
+	s->median = gain_quantile(slowdowns, s->jobs, 0.5);
+	s->high = gain_quantile(slowdowns, s->jobs, 0.95);
+}
+
 /* --- all together --------------------------------------------------------------------------------
  */
 
@@ -437,6 +459,7 @@ int gain_compute(const struct gain_job *jobs, size_t n, const struct gain_filter
 	*report = (struct gain_report){0};
 	if (!rc) {
 		gain_predict(&g, g.errors.pool);
+		gain_slow(&g, g.errors.pool);
 		gain_learn_errors(&g);
 		gain_judge_all(&g);
 		rc = gain_make_tables(&g);

@@ -41,6 +41,7 @@
 struct gain_job {
 	const char *policy, *node, *user, *class_name;
 	double wall_ms, expected_ms, expected_home_ms; /* an expected time of 0 is not known */
+	double slowdown;			       /* 0: not known */
 	bool known;				       /* something was known of its needs */
 	bool balanced;				       /* iocom chose the node */
 	bool moved;				       /* it left home */
@@ -84,6 +85,12 @@ struct gain_predictions {
 	double within_quarter, within_two; /* shares: from 1/1.25 to 1.25, from 1/2 to 2 */
 };
 
+/* How many times longer jobs took than alone; not of those that waited for something else. */
+struct gain_slowdowns {
+	uint32_t jobs;		   /* 0: the rest is 0 */
+	double mean, median, high; /* high: 95th percentile */
+};
+
 /* Why jobs that were told to the report are not judged. */
 enum gain_left_out {
 	GAIN_NAMED,   /* iocom did not choose the node */
@@ -96,6 +103,7 @@ enum gain_left_out {
 struct gain_report {
 	struct gain_table by[GAIN_TABLES]; /* GAIN_TOTAL has one row, also without jobs */
 	struct gain_predictions predictions;
+	struct gain_slowdowns slowdowns;
 	uint32_t left_out[GAIN_LEFT_OUT];
 	uint32_t stayed;      /* jobs that stayed at home and show the errors */
 	double stayed_median; /* of their measured over expected times; 0: there are none */

@@ -50,6 +50,13 @@ static json_t *page_json_predictions(const struct gain_predictions *p)
 			 page_if(p->jobs, p->within_two));
 }
 
+static json_t *page_json_slowdowns(const struct gain_slowdowns *s)
+{
+	return json_pack("{s:i,s:o,s:o,s:o}", "jobs", (int)s->jobs, "mean",
+			 page_if(s->jobs, s->mean), "median", page_if(s->jobs, s->median), "p95",
+			 page_if(s->jobs, s->high));
+}
+
 json_t *page_json(const struct page *page)
 {
 	static const char *const tables[GAIN_TABLES] = {NULL, "by_policy", "by_node", "by_user",
@@ -65,6 +72,8 @@ json_t *page_json(const struct page *page)
 		(int)r->left_out[GAIN_NAMED], "failed", (int)r->left_out[GAIN_FAILED], "unknown",
 		(int)r->left_out[GAIN_UNKNOWN], "absurd", (int)r->left_out[GAIN_ABSURD]);
 
+	if (o)
+		json_object_set_new(o, "slowdown", page_json_slowdowns(&r->slowdowns));
 	for (int by = GAIN_POLICY; o && by < GAIN_TABLES; by++)
 		json_object_set_new(o, tables[by], page_json_table(&r->by[by], (enum gain_by)by));
 	return o;

@@ -109,6 +109,16 @@ static void page_print_predictions(const struct gain_report *r)
 		       r->stayed, r->stayed == 1 ? "" : "s", r->stayed_median);
 }
 
+static void page_print_slowdowns(const struct gain_slowdowns *s)
+{
+	if (!s->jobs)
+		return;
+	printf("Slowdown: %u job%s took %.2f times what %s alone (mean; median %.2f, 95 %% below "
+	       "%.2f).\n",
+	       s->jobs, s->jobs == 1 ? "" : "s", s->mean, s->jobs == 1 ? "it takes" : "they take",
+	       s->median, s->high);
+}
+
 static void page_print_left_out(const struct gain_report *r)
 {
 	static const char *const why[GAIN_LEFT_OUT] = {
@@ -262,6 +272,7 @@ int page_print(const struct page *page)
 		putchar('\n');
 		page_print_total(&page->report->by[GAIN_TOTAL].rows[0]);
 		page_print_predictions(page->report);
+		page_print_slowdowns(&page->report->slowdowns);
 		page_print_left_out(page->report);
 		if (page_print_tables(page))
 			return 1;

@@ -5,7 +5,8 @@
  * backfilling (O-30): it keeps the queue and asks about its head.
  *
  * A node is free if nothing runs on it and its owner lets jobs in; the job's own home can be
- * free, too.  Home is taken first (no data to move), the others in random order.
+ * free, too.  A live node is never quite still: up to RULES_IDLE_TASKS count as nothing.  Home is
+ * taken first (no data to move), the others in random order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,17 +14,23 @@
 
 #include "balancer/rules/rules_private.h"
 
+/* The load up to which nothing runs on a node. */
+static double policy_bs_still(const struct rules_decision *d)
+{
+	return d->params->rates == RULES_RATES_WALL ? RULES_IDLE_TASKS : 0;
+}
+
 static bool policy_bs_judge(const struct rules_decision *d, struct rules_tests *t, uint32_t k)
 {
 	/* A job needs no permission for its own home. */
-	return rules_test(t, RULES_C_IDLE, k, d->view->cells[k].cpu, 0) &&
+	return rules_test(t, RULES_C_IDLE, k, d->view->cells[k].cpu, policy_bs_still(d)) &&
 	       (k == d->home || rules_test_eligible(d, t, k));
 }
 
 static bool policy_bs_busy(void *arg, uint32_t at, double key)
 {
-	(void)arg, (void)at;
-	return key > 0;
+	(void)at;
+	return key > *(const double *)arg;
 }
 
 /* The first free node shows its tests; the others appear as candidates only. */
@@ -50,6 +57,7 @@ static int policy_bs_find(struct rules_decision *d, uint32_t tasks, uint32_t *no
 {
 	struct rules_search search;
 	uint32_t found = 0, k = d->home;
+	double still = policy_bs_still(d);
 	int ret = rules_search_init(&search, d->view, RULES_ORDER_TASKS, d->salt, &d->rules->heap);
 
 	/* Judge home first, then the nodes that the search finds. */
@@ -67,7 +75,7 @@ static int policy_bs_find(struct rules_decision *d, uint32_t tasks, uint32_t *no
 				d->plan->refused[t.list[t.n - 1].criterion] += k != d->home;
 			}
 		}
-		next = ret = rules_search_next(&search, policy_bs_busy, NULL, &k);
+		next = ret = rules_search_next(&search, policy_bs_busy, &still, &k);
 	}
 	return ret < 0 ? ret : (int)found;
 }
@@ -80,7 +88,7 @@ static int policy_bs_place(struct rules_decision *d, uint32_t tasks, uint32_t *n
 	int found;
 
 	/* Home needs no permission, and its disk has the job's data. */
-	if (c->cpu == 0 && !(c->accepts && (!d->does_io || c->disk_mb_per_s > 0)))
+	if (c->cpu <= policy_bs_still(d) && !(c->accepts && (!d->does_io || c->disk_mb_per_s > 0)))
 		free_nodes++;
 	if (rules_test_home(d, RULES_C_FREE_NODES, free_nodes, tasks)) {
 		found = policy_bs_find(d, tasks, nodes);

@@ -99,11 +99,14 @@ void rules_exact_add(struct rules_exact *sum, double term);
 void rules_exact_subtract(struct rules_exact *sum, double term);
 double rules_exact_value(const struct rules_exact *sum);
 
+/* A live node with no more tasks than this runs nothing: its run queue is a mean over time. */
+#define RULES_IDLE_TASKS 0.05
+
 /* Over all nodes of a view. */
 struct rules_totals {
 	struct rules_exact io, memory, cpu, performance;
 	uint32_t accepting, accepting_disks; /* nodes that let jobs in; those with a disk */
-	uint32_t idle, idle_disks;	     /* how many of these have nothing to run */
+	uint32_t idle, idle_disks;	     /* of these, at most RULES_IDLE_TASKS run on so many */
 };
 
 void rules_totals_add(struct rules_totals *totals, const struct rules_cell *cell);

@@ -41,7 +41,7 @@ double rules_exact_value(const struct rules_exact *sum)
 
 static void totals_count(struct rules_totals *t, const struct rules_cell *c, uint32_t one)
 {
-	bool disk = c->disk_mb_per_s > 0, idle = c->cpu == 0;
+	bool disk = c->disk_mb_per_s > 0, idle = c->cpu <= RULES_IDLE_TASKS;
 
 	if (!c->accepts)
 		return;

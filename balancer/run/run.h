@@ -141,6 +141,7 @@ struct run_output {
 	uint64_t received, taken, asked;
 	uint64_t gap_from, gap_to; /* the last bytes that the node did not keep: they never come */
 	int error;		   /* why output was lost, if not because the reader left */
+	struct run_modes *modes;   /* follows what is written to a terminal; NULL: nobody does */
 };
 
 /* The offset up to which all is written; our own messages may be queued among the output. */

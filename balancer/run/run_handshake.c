@@ -15,6 +15,7 @@
 #include "balancer/run/run.h"
 #include "balancer/run/run_stream.h"
 #include "user/frame.h"
+#include "user/utf8.h"
 
 #define ANSWER_MAX 1024 /* a welcome, or a sentence */
 
@@ -70,11 +71,8 @@ static int handshake_hear(int fd, uint64_t until_ms, struct answer *a)
 /* Copies a sentence from anybody: it must do nothing to our user's terminal. */
 static void handshake_sentence(const struct answer *a, char *out, size_t size)
 {
-	size_t n = 0;
-
-	for (; n < a->length && n + 1 < size; n++)
-		out[n] = (char)(a->payload[n] < ' ' || a->payload[n] >= 0x7f ? '?' : a->payload[n]);
-	out[n] = 0;
+	snprintf(out, size, "%.*s", (int)a->length, (const char *)a->payload);
+	utf8_plain(out);
 }
 
 static const char *handshake_so(const struct stream_hello *hello)

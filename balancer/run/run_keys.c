@@ -80,6 +80,36 @@ void run_keys_redrawn(struct run_stream *s)
 	run_keys_size(s);
 }
 
+void run_keys_undo_modes(struct run_stream *s, bool back)
+{
+	struct run_output *output = &s->output[0];
+	char text[RUN_MODES_TEXT];
+	struct run_modes set = s->modes;
+	size_t n;
+
+	if (!output->modes)
+		return;
+	n = run_modes_undo(&set, text);
+	if (n)
+		(void)run_output_write(output, text, n);
+	/* What it did not take must not keep us: the terminal is held up, or gone. */
+	if (!back) {
+		queue_free(&output->queue);
+		return;
+	}
+	set.state = RUN_MODES_GROUND;
+	s->modes = set;
+}
+
+static void run_keys_redo_modes(struct run_stream *s)
+{
+	char text[RUN_MODES_TEXT];
+	size_t n = s->output[0].modes ? run_modes_redo(&s->modes, text) : 0;
+
+	if (n)
+		(void)run_output_write(&s->output[0], text, n);
+}
+
 /*
  * Stops us, as ^Z on the terminal would; the job goes on.  We use TSTP, not STOP: if no shell
  * could continue us, the kernel ignores it.
@@ -88,13 +118,17 @@ static void stop_here(struct run_stream *s, pid_t who)
 {
 	sigset_t stop;
 
+	run_keys_undo_modes(s, true);
 	run_tty_restore(s->tty);
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTSTP);
 	kill(who, SIGTSTP);
 	sigprocmask(SIG_UNBLOCK, &stop, NULL);
 	sigprocmask(SIG_BLOCK, &stop, NULL);
+	run_keys_redo_modes(s);
 	run_keys_terminal(s);
+	if (s->modes.changed)
+		run_keys_redraw(s);
 }
 
 static void serve_request(struct run_stream *s, enum run_tty_request request)

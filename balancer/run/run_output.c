@@ -4,6 +4,7 @@
  * would affect all processes that share the open file: so we open a pipe or terminal again.
  */
 #include "balancer/run/run.h"
+#include "balancer/run/run_modes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,6 +78,8 @@ static ssize_t push(struct run_output *output, const uint8_t *data, size_t lengt
 		ssize_t n = write_some(output, data + done, length - done);
 
 		if (n >= 0) {
+			if (output->modes)
+				run_modes_take(output->modes, data + done, (size_t)n);
 			done += (size_t)n;
 			continue;
 		}

@@ -163,7 +163,8 @@ static void write_output(struct run_stream *s, uint8_t stream, const void *data,
 		if (!run_quiet(s) && !output->ended && wire_end(&s->wire, stream, output->received))
 			run_broken(s, -EPIPE);
 	}
-	if (output->ended && !output->closed && !output->queue.length)
+	/* Nobody waits for a terminal's end, and we may have to undo what it was told. */
+	if (output->ended && !output->closed && !output->queue.length && !output->modes)
 		run_output_finish(output);
 }
 
@@ -244,6 +245,8 @@ static int streams_begin(struct run_stream *s, const struct attach_state *state)
 	s->detached = state->detached;
 	if (s->options->look && !state->tty)
 		s->tty = NULL;
+	if (s->tty && s->options->stdio[1] >= 0 && isatty(s->options->stdio[1]))
+		s->output[0].modes = &s->modes;
 	/* The job has this input already and never asks for it again. */
 	s->kept = (struct resend_buffer){.start = taken, .end = state->input};
 	s->input_sent = state->input;
@@ -525,6 +528,7 @@ int run_stream(const struct run_stream_options *options, int fd, struct run_resu
 	for (int i = 0; i < 2; i++)
 		run_output_init(&s.output[i], options->stdio[i + 1]);
 	loop(&s);
+	run_keys_undo_modes(&s, false);
 	if (options->tty)
 		run_tty_restore(options->tty);
 	for (int i = 0; i < 2; i++)

@@ -5,6 +5,7 @@
 
 #include "user/resend_buffer.h"
 #include "balancer/run/run.h"
+#include "balancer/run/run_modes.h"
 
 #define RUN_REATTACH_EACH_MS 250
 /* time that TERM has to end a terminal's job before we hang it up */
@@ -25,12 +26,13 @@ struct run_stream {
 	bool input_terminal;
 	struct resend_buffer kept; /* input that was read but that the job has not confirmed */
 	uint64_t input_sent;
-	uint64_t term_ms;    /* when TERM was forwarded to a terminal's job; 0: never */
-	bool input_told;     /* the job was told that the input ended */
-	bool input_unwanted; /* the job does not want input, or there was none */
-	bool detached;	     /* the job needs no client */
-	struct run_tty *tty; /* our terminal if the job has one, else NULL */
-	uint64_t redraw_ms;  /* when to send the true size; 0: it was sent */
+	uint64_t term_ms;	/* when TERM was forwarded to a terminal's job; 0: never */
+	bool input_told;	/* the job was told that the input ended */
+	bool input_unwanted;	/* the job does not want input, or there was none */
+	bool detached;		/* the job needs no client */
+	struct run_tty *tty;	/* our terminal if the job has one, else NULL */
+	struct run_modes modes; /* what the job's output set in the terminal that shows it */
+	uint64_t redraw_ms;	/* when to send the true size; 0: it was sent */
 	bool over;
 	bool cut;	  /* there is no connection */
 	bool asked_again; /* a new connection awaits its first answer */
@@ -66,6 +68,11 @@ void run_keys_redraw(struct run_stream *s);
 void run_keys_redrawn(struct run_stream *s);
 /* Leaves if TERM was forwarded a while ago without effect. */
 void run_keys_term(struct run_stream *s);
+/*
+ * Undoes what the job's output has set in the terminal, without waiting for one that is held up;
+ * for good, or until BACK sets it again.
+ */
+void run_keys_undo_modes(struct run_stream *s, bool back);
 /* Reads the terminal once. */
 void run_keys_read(struct run_stream *s);
 /* Returns whether SIGNAL was handled here. */

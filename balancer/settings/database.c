@@ -7,23 +7,37 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "user/sync_name.h"
 
 #define BUSY_MS 1000
 
+/* What a person can do, and what a caller can. */
+struct database_trouble {
+	int sqlite, rc;
+	const char *advice;
+};
+
 int database_failed(const struct database *d, const char *verb, struct iocom_err *err)
 {
+	static const char disk[] = "; free space on its file system, or see that it is writable";
+	static const struct database_trouble troubles[] = {
+		{SQLITE_FULL, -ENOSPC, disk},
+		{SQLITE_IOERR, -EIO, disk},
+		{SQLITE_BUSY, -EBUSY, "; end the other program that uses it"},
+		{SQLITE_CORRUPT, -EUCLEAN, ""},
+		{SQLITE_NOTADB, -EUCLEAN, ""},
+	};
 	int code = sqlite3_extended_errcode(d->db) & 0xff;
-	bool full = code == SQLITE_FULL;
+	struct database_trouble t = {.rc = -EIO, .advice = ""};
 
-	return iocom_err_set(err, full ? -ENOSPC : -EIO, "cannot %s %s %s: %s%s", verb,
-			     d->layout->what, sqlite3_db_filename(d->db, "main"),
-			     sqlite3_errmsg(d->db),
-			     full || code == SQLITE_IOERR
-				     ? "; free space on its file system, or see that it is writable"
-				     : "");
+	for (size_t i = 0; i < sizeof(troubles) / sizeof(*troubles); i++)
+		if (troubles[i].sqlite == code)
+			t = troubles[i];
+	return iocom_err_set(err, t.rc, "cannot %s %s %s: %s%s", verb, d->layout->what,
+			     sqlite3_db_filename(d->db, "main"), sqlite3_errmsg(d->db), t.advice);
 }
 
 /* Runs SQL without results.  Returns 0 or negative errno with the reason in ERR. */
@@ -156,6 +170,9 @@ static int database_bring(const struct database *d, struct iocom_err *err)
 	if (rc)
 		return rc;
 	rc = database_steps(d, err);
+	/* The file has not what its version says. */
+	if (rc == -EIO && sqlite3_errcode(d->db) == SQLITE_ERROR)
+		rc = -EUCLEAN;
 	if (!rc)
 		rc = database_run(d, "COMMIT", "set up", err);
 	if (rc && !sqlite3_get_autocommit(d->db))
@@ -192,9 +209,107 @@ int database_open(struct database *d, const char *path, const struct database_la
 	} else {
 		sqlite3_busy_timeout(d->db, BUSY_MS);
 		rc = database_set_up(d, path, err);
+		if (!rc && layout->busy_ms)
+			sqlite3_busy_timeout(d->db, layout->busy_ms);
 	}
 	if (rc)
 		database_close(d);
+	return rc;
+}
+
+/* --- another in its place ----------------------------------------------------------- */
+
+/* Returns 0; -EUCLEAN: the file is damaged, or lacks what its version has; -EBUSY, -EIO. */
+static int database_check(const struct database *d, struct iocom_err *err)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(d->db, "PRAGMA quick_check(1)", -1, &st, NULL);
+	const char *word = NULL;
+
+	if (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+		word = (const char *)sqlite3_column_text(st, 0);
+	if (!word)
+		rc = database_failed(d, "check", err);
+	else if (strcmp(word, "ok") != 0)
+		rc = iocom_err_set(err, -EUCLEAN, "%s %s are damaged: %.200s", d->layout->what,
+				   sqlite3_db_filename(d->db, "main"), word);
+	sqlite3_finalize(st);
+	if (rc || !d->layout->probe ||
+	    sqlite3_exec(d->db, d->layout->probe, NULL, NULL, NULL) == SQLITE_OK)
+		return rc;
+	rc = database_failed(d, "read", err);
+	return rc == -EBUSY ? rc : -EUCLEAN;
+}
+
+/* Renames PATH to NAME, which must not exist.  Returns 0, -EEXIST, or another negative errno. */
+static int database_move(const char *path, const char *name)
+{
+	return renameat2(AT_FDCWD, path, AT_FDCWD, name, RENAME_NOREPLACE) ? -errno : 0;
+}
+
+/* SQLite would take a log of changes that stays behind for the new file's. */
+static int database_move_log(const char *path, const char *name)
+{
+	char from[PATH_MAX + 8], to[PATH_MAX + 8];
+	int rc;
+
+	snprintf(from, sizeof(from), "%s-wal", path);
+	snprintf(to, sizeof(to), "%s-wal", name);
+	rc = database_move(from, to);
+	if (rc == -ENOENT)
+		rc = 0;
+	snprintf(from, sizeof(from), "%s-shm", path);
+	if (!rc && unlink(from) && errno != ENOENT)
+		rc = -errno;
+	return rc;
+}
+
+static int database_set_aside(struct database *d, const char *path,
+			      const struct database_layout *layout, struct iocom_err *err)
+{
+	time_t now = time(NULL);
+	char when[32];
+	struct tm tm;
+	int rc = -EEXIST;
+
+	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
+	for (int i = 0; rc == -EEXIST && i < 100; i++) {
+		int n = snprintf(d->aside, sizeof(d->aside), i ? "%s.aside-%s-%d" : "%s.aside-%s",
+				 path, when, i);
+
+		rc = n < 0 || (size_t)n >= sizeof(d->aside) ? -ENAMETOOLONG
+							    : database_move_log(path, d->aside);
+		if (!rc)
+			rc = database_move(path, d->aside);
+	}
+	if (rc)
+		iocom_err_set(err, rc, "cannot set %s %s aside: %s", layout->what, path,
+			      strerror(-rc));
+	return rc ? rc : sync_name(d->aside);
+}
+
+int database_renew(struct database *d, const char *path, const struct database_layout *layout,
+		   struct iocom_err *err)
+{
+	char aside[PATH_MAX];
+	struct iocom_err why;
+	int rc = database_open(d, path, layout, err);
+
+	if (!rc) {
+		rc = database_check(d, err);
+		if (rc)
+			database_close(d);
+	}
+	if (rc != -EUCLEAN && rc != -ENOTSUP)
+		return rc;
+	why = err ? *err : (struct iocom_err){""};
+	rc = database_set_aside(d, path, layout, err);
+	if (rc)
+		return rc;
+	memcpy(aside, d->aside, sizeof(aside));
+	rc = database_open(d, path, layout, err);
+	memcpy(d->aside, aside, sizeof(aside));
+	d->why = why;
 	return rc;
 }
 

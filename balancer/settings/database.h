@@ -9,6 +9,9 @@
  *   newer file      it is refused with a sentence and not touched
  *
  * Version 0 is the layout of all files from before there were versions.
+ *
+ * database_renew is for a file that can be learned again: one that is damaged, or whose layout is
+ * not known, is renamed to FILE.aside-DATE-TIME with its log of changes, and a new one is begun.
  */
 #ifndef IOCOM_DATABASE_H
 #define IOCOM_DATABASE_H
@@ -30,12 +33,17 @@ struct database_layout {
 	 */
 	int (*const *steps)(const struct database *database, struct iocom_err *err);
 	int version; /* the newest version, which is the number of steps */
+	/* SQL that fails if tables or columns of the newest version are missing; NULL: none */
+	const char *probe;
+	int busy_ms; /* how long an open file is waited for if it is locked; 0: a second */
 };
 
 struct database {
 	sqlite3 *db;
 	const struct database_layout *layout;
 	char backup[PATH_MAX]; /* the copy that this opening made; "": it migrated nothing */
+	char aside[PATH_MAX];  /* where database_renew put the file that was there; "": nowhere */
+	struct iocom_err why;  /* and why */
 };
 
 /*
@@ -44,9 +52,16 @@ struct database {
  */
 int database_open(struct database *database, const char *path, const struct database_layout *layout,
 		  struct iocom_err *err);
+/*
+ * Opens PATH as database_open.  A file that is damaged or of an unknown layout is set aside and a
+ * new one opened.  Returns as database_open, which also fails if the file is locked (-EBUSY).
+ */
+int database_renew(struct database *database, const char *path,
+		   const struct database_layout *layout, struct iocom_err *err);
 void database_close(struct database *database); /* Call it also for a database that is not open. */
 /*
- * Writes a sentence: VERB ("read", "write") failed, and SQLite's reason.  Returns -ENOSPC or -EIO.
+ * Writes a sentence: VERB ("read", "write") failed, and SQLite's reason.  Returns -ENOSPC; -EBUSY:
+ * another program has locked it; -EUCLEAN: the file is damaged; -EIO.
  */
 int database_failed(const struct database *database, const char *verb, struct iocom_err *err);
 

@@ -32,6 +32,19 @@ static int check_name(void *target, const char *value, struct iocom_err *err)
 	return 0;
 }
 
+/* The name crosses in credentials, and in sentences of other nodes. */
+static int check_cluster(void *target, const char *value, struct iocom_err *err)
+{
+	(void)target;
+	if (value[strspn(value,
+			 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")])
+		return iocom_err_set(err, -EINVAL,
+				     "expected a cluster's name of letters, digits, '.', '_' and "
+				     "'-', not '%.64s'",
+				     value);
+	return 0;
+}
+
 /* An agent takes fewer policies than a view does: those without the feedback controller. */
 static int unknown_policy(const char *name, struct iocom_err *err)
 {
@@ -327,13 +340,16 @@ static int set_scope(void *target, const char *value, struct iocom_err *err)
 #define FIELD(member) offsetof(struct settings, member), sizeof(((struct settings *)0)->member)
 #define NONE	      0, 0
 
+#define RULE(kind, type, member, name, value, help, usual, least, most)                            \
+	{name, value, help, usual, CONFIG_##kind, FIELD(rules.member), least, most, NULL},
+
 static const struct config_key keys[] = {
 	{"name", "NAME", "this node's name [the host's name]", NULL, CONFIG_STRING, FIELD(name), 0,
 	 0, check_name},
 	{"cluster", "NAME", "the cluster's name: nodes of others are refused [none]", NULL,
-	 CONFIG_STRING, FIELD(cluster), 0, 0, NULL},
-	{"listen", "ADDR", "address to listen at; needed with peers [127.0.0.1]", NULL,
-	 CONFIG_STRING, FIELD(listen), 0, 0, NULL},
+	 CONFIG_STRING, FIELD(cluster), 0, 0, check_cluster},
+	{"listen", "ADDR", "address to listen at; needed with peers", NULL, CONFIG_STRING,
+	 FIELD(listen), 0, 0, NULL},
 	{"address", "ADDR", "address told to peers [the listen address]", NULL, CONFIG_STRING,
 	 FIELD(address), 0, 0, NULL},
 	{"port", "PORT", "base port: bulletins; +1 control, +2 job streams", "7700", CONFIG_COUNT,
@@ -342,6 +358,8 @@ static const struct config_key keys[] = {
 	 0, 0, set_peers},
 	{"period", "SECONDS", "how often loads are measured and published", "1", CONFIG_NUMBER,
 	 FIELD(period_s), 0.05, 3600, NULL},
+	{"sensitivity", "X", "a load that changes by more than this part of it is told at once",
+	 "0.25", CONFIG_NUMBER, FIELD(sensitivity), 0.01, 1, NULL},
 	{"run-dir", "DIR", "sockets of running things", "/run/iocom", CONFIG_STRING, FIELD(run_dir),
 	 0, 0, check_absolute},
 	{"state-dir", "DIR", "job journal and class profiles", "/var/lib/iocom", CONFIG_STRING,
@@ -363,8 +381,8 @@ static const struct config_key keys[] = {
 	 FIELD(network_mb_per_s), 0.001, 1e6, NULL},
 	{"policy", "POLICY", "policy for jobs that name none", SETTINGS_POLICY, CONFIG_STRING,
 	 FIELD(policy), 0, 0, check_policy},
-	{"shim", "PATH", "the iocom-shim program [found beside iocomd]", NULL, CONFIG_STRING,
-	 FIELD(shim), 0, 0, check_absolute},
+	SETTINGS_RULES(RULE){"shim", "PATH", "the iocom-shim program [found beside iocomd]", NULL,
+			     CONFIG_STRING, FIELD(shim), 0, 0, check_absolute},
 	{"net-program", "PATH", "the iocom-net program [found beside iocomd]", NULL, CONFIG_STRING,
 	 FIELD(net_program), 0, 0, check_absolute},
 	{"net-user", "USER", "whom the network part runs as", SETTINGS_NET_USER, CONFIG_STRING,
@@ -379,6 +397,10 @@ static const struct config_key keys[] = {
 	 CONFIG_STRING, FIELD(allow_users), 0, 0, check_users},
 	{"deny-users", "LIST", "do not let these in", NULL, CONFIG_STRING, FIELD(deny_users), 0, 0,
 	 check_users},
+	{"owners", "LIST", "users who may change this node's owner's rules (iocom owner)", NULL,
+	 CONFIG_STRING, FIELD(owners), 0, 0, check_users},
+	{"administrators", "LIST", "the same: users who may at any node of the cluster", NULL,
+	 CONFIG_STRING, FIELD(administrators), 0, 0, check_users},
 	{"pam", "off|auto|on", "PAM account and session for jobs; auto: if DIR/iocom exists",
 	 "auto", CONFIG_CUSTOM, NONE, 0, 0, set_pam},
 	{"pam-dir", "DIR", "where PAM's service file 'iocom' is [/etc/pam.d]", NULL, CONFIG_STRING,
@@ -403,6 +425,8 @@ static const struct config_key keys[] = {
 	 NULL},
 	{"lease-s", "S", "how long a restartable job may go on without its home node", "30",
 	 CONFIG_COUNT, FIELD(lease_s), 5, 3600, NULL},
+	{"light-ms", "MS", "jobs of classes that need less than this never leave home; 0: all may",
+	 "200", CONFIG_COUNT, FIELD(light_ms), 0, 3600000, NULL},
 	{"spool-mb", "N", "MiB of a detached job's output that are kept", "64", CONFIG_COUNT,
 	 FIELD(spool_mb), 0, 1048576, NULL},
 	{"spool-total-mb", "N", "MiB of output kept of all jobs together", "1024", CONFIG_COUNT,
@@ -519,9 +543,13 @@ int settings_complete(struct settings *s, struct iocom_err *err)
 				"one with --name",
 				s->name);
 	}
+	if (s->npeers && !s->listen[0])
+		return iocom_err_set(err, -EINVAL,
+				     "peers are named (%s%s), but no address to listen at: they "
+				     "could not reach this node; set listen to the address of this "
+				     "machine that they know",
+				     s->peers[0].address, s->npeers > 1 ? " ..." : "");
 	if (settings_networked(s)) {
-		if (!s->listen[0])
-			strcpy(s->listen, "127.0.0.1");
 		if (!s->address[0] && wildcard(s->listen))
 			return iocom_err_set(
 				err, -EINVAL,

@@ -10,6 +10,7 @@
 #include "user/config.h"
 #include "iocom/vector.h"
 #include "user/log.h"
+#include "balancer/settings/settings_rules.h"
 
 #define SETTINGS_POLICY	     "least-delay" /* of jobs that name none, unless configured */
 #define SETTINGS_PEERS_MAX   256
@@ -38,6 +39,7 @@ struct settings {
 	struct settings_peer peers[SETTINGS_PEERS_MAX];
 	size_t npeers;
 	double period_s;
+	double sensitivity; /* the part of a load by which it changes before it is told at once */
 	char run_dir[SETTINGS_PATH_MAX];
 	char state_dir[SETTINGS_PATH_MAX];
 	char munge_socket[SETTINGS_PATH_MAX];
@@ -54,11 +56,14 @@ struct settings {
 	double cpu_speed, disk_mb_per_s, disk_fixed_ms, network_mb_per_s; /* 0: not configured */
 	double disk_parallel;
 	char policy[32];
+	struct settings_rules rules; /* the rules' parameters */
 	enum log_level log_level;
 	bool accept_jobs;
 	bool allow_root;
 	uint32_t min_uid; /* the least uid that users of other nodes need to run jobs here */
 	char allow_users[SETTINGS_USERS_MAX], deny_users[SETTINGS_USERS_MAX];
+	/* Who may change the owner's rules (agent/owner/owner_part.h). */
+	char owners[SETTINGS_USERS_MAX], administrators[SETTINGS_USERS_MAX];
 	enum settings_pam pam;		 /* AUTO: if its service file exists */
 	char pam_dir[SETTINGS_PATH_MAX]; /* the directory of the service file; "": /etc/pam.d */
 	uint32_t begin_limit_s;		 /* seconds for PAM, and again for exec */
@@ -68,6 +73,7 @@ struct settings {
 	uint32_t keep_jobs, keep_days;
 	/* the lease of restartable jobs that are submitted here */
 	uint32_t lease_s;
+	uint32_t light_ms; /* classes that need less processor and disk stay at home; 0: none */
 	uint32_t spool_mb, spool_total_mb; /* MiB of detached jobs' output: of one, of all */
 	uint32_t spool_user_mb;		   /* MiB of one user other than root; 0: half of all */
 	struct settings_peer metrics;	   /* where /metrics is served; address "": nowhere */

@@ -161,7 +161,7 @@ int top_batch(const struct top_options *options, struct top_source *source, stru
 {
 	struct top_options with = *options, *o = &with;
 	struct top_model *model = top_model_new();
-	struct top_proc *proc = top_proc_new("/proc");
+	struct top_proc *proc = top_proc_new(top_proc_root(options->source.node));
 	unsigned long shown = 0;
 	int rc = model && proc ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "user/utf8.h"
+
 #define UNITS "KMGTPE"
 
 /* VALUE in units of 1000 with three digits, or four if they fit in five characters. */
@@ -76,50 +78,16 @@ void top_format_span(char out[TOP_NUMBER_MAX], double seconds)
 }
 
 /*
- * Decodes one character of UTF-8, or 0 for an invalid byte.  Returns its bytes, 0 at the end of
- * the text.
- */
-static size_t top_format_decode(const char *text, wchar_t *c)
-{
-	const unsigned char *s = (const unsigned char *)text;
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	unsigned long value = n == 1 ? s[0] : s[0] & (0xff >> (n + 1));
-
-	if (!s[0])
-		return 0;
-	if ((s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4) { /* not the first byte of a character */
-		*c = 0;
-		return 1;
-	}
-	for (size_t i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80) { /* not UTF-8 */
-			*c = 0;
-			return 1;
-		}
-		value = value << 6 | (s[i] & 0x3f);
-	}
-	*c = (wchar_t)value;
-	return n;
-}
-
-/* Invisible characters that can turn the direction of the line or hide what follows. */
-static bool is_format(wchar_t c)
-{
-	return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || c == 0x061c;
-}
-
-/*
  * The columns of the next character.  *BYTES is 0 at the end; *SHOWN is false if '?' replaces
  * it.
  */
 static unsigned top_format_measure(const char *text, size_t *bytes, bool *shown)
 {
-	wchar_t c = 0;
+	uint32_t c;
 	int columns;
 
-	*bytes = top_format_decode(text, &c);
-	columns = c >= 0x20 && c != 0x7f && !is_format(c) ? wcwidth(c) : -1;
+	*bytes = utf8_next(text, &c);
+	columns = utf8_printable(c) ? wcwidth((wchar_t)c) : -1;
 	*shown = columns >= 0;
 	return *shown ? (unsigned)columns : 1;
 }
@@ -155,30 +123,48 @@ static void pad(char *out, size_t size, unsigned columns)
 		top_format_append(out, size, " ", 1);
 }
 
-void top_format_fit(char *out, size_t size, const char *text, unsigned columns, enum top_fit fit)
+/* Appends as much of TEXT as fits in COLUMNS.  Returns how many it took. */
+static unsigned top_format_head(char *out, size_t size, const char *text, unsigned columns)
 {
-	unsigned width = top_format_width(text), used = 0;
+	unsigned used = 0;
 	size_t bytes;
 	bool shown;
 
-	if (fit == TOP_FIT_RIGHT && width < columns)
-		pad(out, size, columns - width);
-	if (fit == TOP_FIT_TAIL && width > columns && columns > 1) {
-		top_format_append(out, size, "<", 1);
-		used = 1;
-		while (width > columns - 1) {
-			width -= top_format_measure(text, &bytes, &shown);
-			text += bytes;
-		}
-	}
 	for (;; text += bytes) {
 		unsigned next = top_format_measure(text, &bytes, &shown);
 
 		if (!bytes || used + next > columns)
-			break;
+			return used;
 		top_format_append(out, size, shown ? text : "?", shown ? bytes : 1);
 		used += next;
 	}
+}
+
+/* Returns the end of TEXT that takes at most COLUMNS. */
+static const char *top_format_tail(const char *text, unsigned columns)
+{
+	unsigned width = top_format_width(text);
+	size_t bytes;
+	bool shown;
+
+	for (; width > columns; text += bytes)
+		width -= top_format_measure(text, &bytes, &shown);
+	return text;
+}
+
+void top_format_fit(char *out, size_t size, const char *text, unsigned columns, enum top_fit fit)
+{
+	unsigned width = top_format_width(text), used = 0;
+
+	if (fit == TOP_FIT_RIGHT && width < columns)
+		pad(out, size, columns - width);
+	if (fit == TOP_FIT_MIDDLE && width > columns && columns > 1) {
+		/* a third of it is the head; the tail tells more: numbers, the end of a path */
+		used = top_format_head(out, size, text, (columns - 1) / 3);
+		top_format_append(out, size, "~", 1);
+		text = top_format_tail(text, columns - ++used);
+	}
+	used += top_format_head(out, size, text, columns - used);
 	if (used < columns && (fit != TOP_FIT_RIGHT || width > columns))
 		pad(out, size, columns - used);
 }

@@ -21,12 +21,12 @@ void top_format_percent(char out[TOP_NUMBER_MAX], double value);
 /* Formats a duration: "12s", "3m04s", "5h02m", "4d03h". */
 void top_format_span(char out[TOP_NUMBER_MAX], double seconds);
 
-enum top_fit { TOP_FIT_LEFT, TOP_FIT_RIGHT, TOP_FIT_TAIL };
+enum top_fit { TOP_FIT_LEFT, TOP_FIT_RIGHT, TOP_FIT_MIDDLE };
 /*
- * Appends TEXT (UTF-8) to OUT, exactly COLUMNS wide on the terminal: padded or cut.  TAIL keeps
- * the end, which matters in a path.  '?' replaces what the terminal cannot show, above all
- * control characters.  OUT has SIZE bytes and ends in NUL.  The program's locale determines
- * widths.
+ * Appends TEXT (UTF-8) to OUT, exactly COLUMNS wide on the terminal: padded or cut.  MIDDLE keeps
+ * head and tail, so that names that differ in either do not look alike.  '?' replaces what the
+ * terminal cannot show, above all control characters.  OUT has SIZE bytes and ends in NUL.  The
+ * program's locale determines widths.
  */
 void top_format_fit(char *out, size_t size, const char *text, unsigned columns, enum top_fit fit);
 /* Returns how many columns TEXT takes as top_format_fit shows it. */

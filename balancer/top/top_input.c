@@ -106,7 +106,10 @@ static void escape(struct screen *s)
 		s->selected = 0;
 		return;
 	}
-	s->filter[0] = 0;
+	if (s->filter[0])
+		s->filter[0] = 0;
+	else
+		s->view.filter_uid = false;
 	view_changed(s);
 }
 

@@ -47,6 +47,11 @@ struct top_proc *top_proc_new(const char *root)
 	return proc;
 }
 
+const char *top_proc_root(const char *node)
+{
+	return node ? "/dev/null" : "/proc"; /* nothing is below a device */
+}
+
 void top_proc_free(struct top_proc *proc)
 {
 	if (!proc)

@@ -15,6 +15,8 @@ struct top_proc;
 
 /* ROOT is "/proc", borrowed; NULL: out of memory */
 struct top_proc *top_proc_new(const char *root);
+/* The ROOT for tasks of NODE (NULL: this machine).  Another one's files cannot be read. */
+const char *top_proc_root(const char *node);
 void top_proc_free(struct top_proc *proc);
 /* Call this for each document: it forgets old answers or lets them be read again. */
 void top_proc_turn(struct top_proc *proc);

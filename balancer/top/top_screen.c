@@ -221,7 +221,7 @@ static int open_parts(struct screen *s, struct iocom_err *err)
 {
 	s->model = top_model_new();
 	s->history = top_history_new();
-	s->proc = top_proc_new("/proc");
+	s->proc = top_proc_new(top_proc_root(s->options->source.node));
 	if (!s->model || !s->history || !s->proc)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	return 0;

@@ -17,6 +17,7 @@
 
 #include "user/clock.h"
 #include "balancer/client.h"
+#include "balancer/top/top_far.h"
 #include "user/monitor/monitor.h"
 #include "user/pack.h"
 #include "user/monitor/sample_json.h"
@@ -34,6 +35,7 @@ struct top_source {
 	char *run_dir; /* NULL: the default */
 	struct iocom_err why;
 	uint64_t gone_ns, retry_ns, pause_ns; /* CLOCK_MONOTONIC; the pause doubles */
+	struct top_far *far;		      /* another node */
 	struct monitor *monitor;
 	struct sample_window *window;
 	struct sample_names *names;
@@ -120,8 +122,16 @@ static int open_direct(struct top_source *source, struct iocom_err *err)
 static int open_any(struct top_source *source, const struct top_source_options *options,
 		    struct iocom_err *err)
 {
-	int rc;
+	int rc = options->node ? top_far_is_other(options->run_dir, options->node, err) : 0;
 
+	if (rc < 0)
+		return rc;
+	if (rc) {
+		source->far =
+			top_far_new(options->run_dir, options->node, source->interval_ns / 1000000);
+		source->next_sample_ns = clock_read_ns(CLOCK_MONOTONIC);
+		return source->far ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+	}
 	if (!options->direct) {
 		rc = connect_agent(source, err);
 		if (!rc || source->fd >= 0)
@@ -174,6 +184,7 @@ void top_source_free(struct top_source *source)
 	if (source->fd >= 0)
 		close(source->fd);
 	free(source->run_dir);
+	top_far_free(source->far);
 	sample_names_free(source->names);
 	sample_window_free(source->window);
 	monitor_free(source->monitor);
@@ -187,7 +198,7 @@ int top_source_fd(const struct top_source *source)
 
 const char *top_source_kind(const struct top_source *source)
 {
-	return source->monitor ? "direct" : "agent";
+	return source->monitor ? "direct" : source->far ? "node" : "agent";
 }
 
 int top_source_due_ms(const struct top_source *source)
@@ -198,6 +209,8 @@ int top_source_due_ms(const struct top_source *source)
 		return -1;
 	if (source->gone)
 		due = source->retry_ns;
+	else if (source->far)
+		due = source->next_sample_ns;
 	else
 		due = source->next_look_ns < source->next_sample_ns ? source->next_look_ns
 								    : source->next_sample_ns;
@@ -284,6 +297,29 @@ static int top_source_ask_again(struct top_source *source, struct iocom_err *err
 	}
 }
 
+/* Another node is asked when it is time, and again and again where it is silent. */
+static int next_far(struct top_source *source, json_t **document, struct iocom_err *err)
+{
+	uint64_t now = clock_read_ns(CLOCK_MONOTONIC);
+	struct iocom_err why = {0};
+	int rc;
+
+	if (now < (source->gone ? source->retry_ns : source->next_sample_ns))
+		return TOP_SOURCE_E_AGAIN;
+	source->next_sample_ns += source->interval_ns;
+	if (source->next_sample_ns <= now)
+		source->next_sample_ns = now + source->interval_ns;
+	rc = top_far_ask(source->far, document, &why);
+	if (!rc) {
+		source->gone &= !*document;
+		return *document ? 0 : TOP_SOURCE_E_AGAIN;
+	}
+	if (source->wait && (rc == -EHOSTUNREACH || client_agent_is_away(rc)))
+		return lose_agent(source, &why);
+	*err = why;
+	return rc;
+}
+
 int top_source_next(struct top_source *source, json_t **document, struct iocom_err *err)
 {
 	struct iocom_err why = {0};
@@ -292,6 +328,8 @@ int top_source_next(struct top_source *source, json_t **document, struct iocom_e
 	*document = NULL;
 	if (source->monitor)
 		return next_direct(source, document, err);
+	if (source->far)
+		return next_far(source, document, err);
 	if (source->fd < 0)
 		return top_source_ask_again(source, err);
 	rc = client_receive(source->fd, document, &why);

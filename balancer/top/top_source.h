@@ -15,6 +15,7 @@ struct top_source;
 
 struct top_source_options {
 	const char *run_dir; /* NULL: the default */
+	const char *node;    /* another node, which is asked through this one; NULL: this one */
 	bool direct;	     /* do not ask an agent */
 	bool wait;	     /* wait for an agent that goes away to come back */
 	double interval_s;
@@ -52,7 +53,7 @@ int top_source_due_ms(const struct top_source *source);
 int top_source_next(struct top_source *source, json_t **document, struct iocom_err *err);
 /* Returns whether we wait for an agent that is gone; GONE gets the details. */
 bool top_source_gone(const struct top_source *source, struct top_source_gone *gone);
-/* "agent" or "direct". */
+/* "agent", "direct", or "node": another one. */
 const char *top_source_kind(const struct top_source *source);
 
 #endif

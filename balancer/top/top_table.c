@@ -319,29 +319,29 @@ static void branches(char *out, size_t size, const struct top_row *row, bool utf
 static void name_cell(char *out, size_t size, const struct top_column *column,
 		      const struct top_row *row, const struct top_look *look)
 {
-	char text[CELL_BYTES] = "";
-	size_t have;
+	char lines[CELL_BYTES] = "", text[CELL_BYTES];
+	enum top_fit fit = TOP_FIT_LEFT;
+	unsigned width;
 
 	if (look->jobs || column->key == TOP_COMMAND)
-		branches(text, sizeof(text), row, look->utf8);
-	have = strlen(text);
+		branches(lines, sizeof(lines), row, look->utf8);
+	width = top_format_width(lines);
+	width = width < column->width ? width : column->width;
+	top_format_fit(out, size, lines, width, TOP_FIT_LEFT);
 	if (row->folded && column->key == (look->jobs ? TOP_JOB : TOP_COMMAND)) {
-		snprintf(text + have, sizeof(text) - have, "%ux (%s)", row->folded, row->comm);
+		snprintf(text, sizeof(text), "%ux (%s)", row->folded, row->comm);
 	} else if (column->key == TOP_COMMAND) {
-		snprintf(text + have, sizeof(text) - have, row->exited ? "(%s)" : "%s",
-			 row->command);
+		snprintf(text, sizeof(text), row->exited ? "(%s)" : "%s", row->command);
 	} else if (look->jobs && !row->is_job) { /* a task below its job */
-		snprintf(text + have, sizeof(text) - have, row->exited ? "%.0f (%s)" : "%.0f %s",
+		snprintf(text, sizeof(text), row->exited ? "%.0f (%s)" : "%.0f %s",
 			 row->value[TOP_PID], row->command);
 	} else {
 		const char *none = look->jobs ? ROOT_NAME : "-";
 
-		snprintf(text + have, sizeof(text) - have, "%s", *row->job ? row->job : none);
+		snprintf(text, sizeof(text), "%s", *row->job ? row->job : none);
+		fit = TOP_FIT_MIDDLE;
 	}
-	top_format_fit(out, size, text, column->width,
-		       column->key == TOP_JOB && !row->depth && (row->is_job || !look->jobs)
-			       ? TOP_FIT_TAIL
-			       : TOP_FIT_LEFT);
+	top_format_fit(out, size, text, column->width - width, fit);
 }
 
 static void past_cell(char *out, size_t size, const struct top_column *column,

@@ -28,10 +28,8 @@ static const struct {
 };
 
 static const char *const sources[] = {
-	[NEED_DEFAULT] = "default",
-	[NEED_PROFILE] = "profile",
-	[NEED_OPTION] = "option",
-	[NEED_GUESS] = "guess",
+	[NEED_DEFAULT] = "default", [NEED_PROFILE] = "profile", [NEED_OPTION] = "option",
+	[NEED_GUESS] = "guess",	    [NEED_SET] = "set",
 };
 
 const char *need_name(enum need_field field)
@@ -42,6 +40,11 @@ const char *need_name(enum need_field field)
 static double need_most(enum need_field f)
 {
 	return fields[f].most > 0 ? fields[f].most : VALUE_MAX;
+}
+
+bool need_value_valid(enum need_field f, double value)
+{
+	return value >= 0 && value <= need_most(f);
 }
 
 const char *need_source_name(enum need_source source)
@@ -79,7 +82,8 @@ void need_request(const struct need *n, struct rules_request *r)
 
 static bool need_is_told(const struct need *n, enum need_field f)
 {
-	return n->source[f] == NEED_OPTION || n->source[f] == NEED_PROFILE;
+	return n->source[f] == NEED_OPTION || n->source[f] == NEED_PROFILE ||
+	       n->source[f] == NEED_SET;
 }
 
 double need_declared_per_ms(const struct need *n)
@@ -163,7 +167,7 @@ static int need_option_unpack(struct need_options *o, const msgpack_object_kv *k
 	if (kv->val.type == MSGPACK_OBJECT_NIL)
 		return 0;
 	value = need_number(&kv->val);
-	if (!(value >= 0 && value <= need_most(f)))
+	if (!need_value_valid(f, value))
 		return iocom_err_set(err, -EINVAL, "requirement '%s' is not a number from 0 to %g",
 				     fields[f].name, need_most(f));
 	o->value[f] = value;
@@ -197,8 +201,14 @@ void need_pack(const struct need *n, msgpack_packer *pk)
 	else
 		msgpack_pack_false(pk);
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
-		enum need_source source = n->source[f] == NEED_GUESS ? NEED_DEFAULT : n->source[f];
+		enum need_source source = n->source[f];
 
+		/* An order knows the first three: whether its user said it now or before is all
+		 * the same there. */
+		if (source == NEED_GUESS)
+			source = NEED_DEFAULT;
+		else if (source == NEED_SET)
+			source = NEED_OPTION;
 		map_key(pk, fields[f].name);
 		msgpack_pack_array(pk, 2);
 		msgpack_pack_double(pk, n->value[f]);
@@ -267,7 +277,7 @@ static int need_json_source(const json_t *value, enum need_source *out)
 {
 	const char *name = json_string_value(value);
 
-	for (enum need_source s = NEED_DEFAULT; name && s <= NEED_GUESS; s++) {
+	for (enum need_source s = NEED_DEFAULT; name && s <= NEED_SET; s++) {
 		if (!strcmp(name, sources[s])) {
 			*out = s;
 			return 0;

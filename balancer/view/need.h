@@ -13,11 +13,13 @@
 
 #include <jansson.h>
 #include <msgpack.h>
+#include <stdbool.h>
 
 #include "iocom/err.h"
 #include "iocom/rules.h"
 
-enum need_source { NEED_DEFAULT, NEED_PROFILE, NEED_OPTION, NEED_GUESS };
+/* NEED_SET: its user set it for all jobs of the class (iocom profile set) */
+enum need_source { NEED_DEFAULT, NEED_PROFILE, NEED_OPTION, NEED_GUESS, NEED_SET };
 
 enum need_field {
 	NEED_IO_PER_S, /* disk requests per wall-clock second when the job runs alone */
@@ -44,7 +46,9 @@ struct need_options {
 
 /* The name requests and answers use: "io_per_s". */
 const char *need_name(enum need_field field);
-/* "default", "profile", "option", "guess". */
+/* Returns whether VALUE can be that of FIELD: it is finite, not negative and not too large. */
+bool need_value_valid(enum need_field field, double value);
+/* "default", "profile", "option", "guess", "set". */
 const char *need_source_name(enum need_source source);
 /* Sets every field to its default. */
 void need_init(struct need *need);

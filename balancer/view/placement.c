@@ -18,9 +18,9 @@
 	}
 
 static const struct placement_member decided[] = {
-	M("policy", STRING, ALWAYS, policy),
-	M("home", STRING, ALWAYS, home),
-	M("forced", BOOLEAN, ALWAYS, forced),
+	M("policy", STRING, ALWAYS, policy),  M("home", STRING, ALWAYS, home),
+	M("forced", BOOLEAN, ALWAYS, forced), M("learned", STRING, GIVEN, learned),
+	M("light", STRING, GIVEN, light),
 };
 
 static const struct placement_member drawn[] = {
@@ -69,6 +69,7 @@ void placement_init(struct placement *p)
 	need_init(&p->need);
 	plan_record_fini(&p->plan);
 	p->policy = p->home = p->node = p->job = p->address = p->directory = p->first = "";
+	p->learned = p->light = "";
 	p->nonce = p->key = p->munge_socket = p->lost.silent = p->lost.state = "";
 }
 
@@ -323,6 +324,7 @@ json_t *placement_json(const struct placement *p, enum placement_form form)
 	json_t *out = json_object();
 
 	if (out && !placement_write(p, &placement_decided, form, out) &&
+	    !placement_unmet_write(p, out) &&
 	    (form == PLACEMENT_BEGUN || !placement_write_why(p, form, out)) &&
 	    !placement_write(p, &placement_running, form, out))
 		return out;

@@ -31,6 +31,8 @@
 #define PLACEMENT_POLICY_MAX   64
 #define PLACEMENT_CLASS_MAX    64
 #define PLACEMENT_COMMAND_MAX  256
+#define PLACEMENT_BYTES_MAX    (1ull << 60)
+#define PLACEMENT_INPUT_ID_MAX ((1ull << 53) - 1)
 #define PLACEMENT_SPEC_MAX     (64u << 10) /* a longer spec has a message of its own */
 
 /*
@@ -72,7 +74,11 @@
 	/* the client tells others the job's name before the job begins */                         \
 	X(FLAG, named, "named", 0, ASKED)                                                          \
 	/* a login: if the node lacks the directory, the job begins in "/" */                      \
-	X(FLAG, home_dir, "home_dir", 0, ASKED)
+	X(FLAG, home_dir, "home_dir", 0, ASKED)                                                    \
+	/* the bytes of the files that its command names, and what tells command and files from    \
+	   others (balancer/job_input.h); they inform its own user's profiles only */              \
+	X(COUNT, input_bytes, "input_bytes", PLACEMENT_BYTES_MAX, KEPT)                            \
+	X(COUNT, input_id, "input_id", PLACEMENT_INPUT_ID_MAX, KEPT)
 
 #define PLACEMENT_MEMBER_TEXT(member, bound)		   char member[bound];
 #define PLACEMENT_MEMBER_NAME(member, bound)		   char member[bound];
@@ -107,6 +113,14 @@ struct placement_refusal {
 	const char *node, *reason, *text;
 };
 
+/* A need that the user stated and that no known node, home included, can meet. */
+struct placement_unmet {
+	char need[24];		   /* its name in requests and answers: "memory_mb" */
+	double wanted, most;	   /* in its unit; the largest that any node offers */
+	char node[IOCOM_NAME_MAX]; /* which offers that; "": none offers anything */
+};
+#define PLACEMENT_UNMET_MAX 4
+
 /* The answer about a lost attempt that is not placed again, or not yet. */
 struct placement_lost {
 	uint64_t wait_ms;   /* the client asks again after this time; 0: see `state` */
@@ -126,9 +140,11 @@ struct placement {
 
 	/* The decision. */
 	const char *policy, *home;
-	const char *node; /* the chosen node */
-	bool forced;	  /* the request named the node */
-	bool failed;	  /* no node took the job */
+	const char *node;    /* the chosen node */
+	bool forced;	     /* the request named the node */
+	const char *learned; /* what is known of the job's class, as a sentence; "": nothing */
+	const char *light;   /* why it is too light to go anywhere, as a clause; "": it is not */
+	bool failed;	     /* no node took the job */
 	uint64_t seed;
 	struct need need;
 	uint32_t need_given; /* the known fields of `need`: bits by enum need_field */
@@ -140,7 +156,9 @@ struct placement {
 	size_t nnodes;
 	size_t known;	     /* how many nodes the decision used; 0: just `nodes` */
 	bool room_elsewhere; /* a node that is not in `nodes` has room in memory */
-	json_t *view;	     /* the view that the decision used, or NULL */
+	struct placement_unmet unmet[PLACEMENT_UNMET_MAX];
+	size_t nunmet;
+	json_t *view; /* the view that the decision used, or NULL */
 	/* at `node`, which need not be the plan's; not known: the document has none */
 	struct rules_expectation expectation;
 
@@ -201,6 +219,21 @@ int placement_read(struct placement *placement, json_t *document, const char *so
 json_t *placement_public(const struct placement *placement);
 /* Removes the view from PLACEMENT and its document and returns it; NULL: there is none. */
 json_t *placement_take_view(struct placement *placement);
+
+/* --- placement_unmet.c ------------------------------------------------------------------ */
+
+/*
+ * Finds what no node can meet: begin with the stated needs of P, look at each known node, end.
+ */
+void placement_unmet_begin(struct placement *p);
+void placement_unmet_node(struct placement *p, const struct iocom_vector *node, bool home);
+/* Keeps only those needs that no node met. */
+void placement_unmet_end(struct placement *p);
+/* The list "unmet" of a document; it has none if every need can be met.  0, -ENOMEM, -EPROTO. */
+int placement_unmet_write(const struct placement *p, json_t *document);
+int placement_unmet_read(struct placement *p, const json_t *document);
+/* One sentence on unmet need I: which, the largest that a node offers, and where the job goes. */
+void placement_unmet_text(const struct placement *p, size_t i, char *out, size_t size);
 
 /* Returns how many nodes the decision used. */
 size_t placement_known(const struct placement *placement);

@@ -176,6 +176,10 @@ static int placement_read_lists(struct placement *p, const json_t *document, con
 
 	*wrong = "need";
 	rc = need_json_read(&p->need, &p->need_given, json_object_get(document, "need"));
+	if (!rc) {
+		*wrong = "unmet";
+		rc = placement_unmet_read(p, document);
+	}
 	if (!rc && plan) {
 		*wrong = "plan";
 		rc = plan_record_take(&p->plan, json_incref(plan));

@@ -59,8 +59,8 @@ struct placement_part {
 };
 
 /*
- * A document has, in this order: `decided`; need, plan, refused, expected, nodes; `drawn`; the KEPT
- * fields of the request; the view; `running`.
+ * A document has, in this order: `decided`; unmet; need, plan, refused, expected, nodes; `drawn`;
+ * the KEPT fields of the request; the view; `running`.
  */
 extern const struct placement_part placement_decided, placement_drawn, placement_running;
 /* The answer about a lost attempt has one of these instead; `ended` is inside "ended". */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { TEXT, ID, U16, U32, U64, REAL, BOOL };
+enum kind { TEXT, NOTE, ID, U16, U32, U64, REAL, BOOL };
 
 struct field {
 	const char *name;
@@ -76,9 +76,12 @@ static const struct field fields[] = {
 	R(network_mb_per_s, REAL, 0, RATE),
 	F(bits, U32),
 	F(accepts_jobs, BOOL),
+	{"owner", NOTE, offsetof(struct iocom_vector, owner), 0, 0, false},
 };
 
 #define NFIELDS (sizeof(fields) / sizeof(*fields))
+/* An agent without rules of owners sends these only. */
+#define NFIELDS_LEAST (NFIELDS - 1)
 
 /* IOCOM_NAME_MAX and IOCOM_ADDRESS_MAX are the same; one bound serves both. */
 _Static_assert(IOCOM_NAME_MAX == IOCOM_ADDRESS_MAX, "one bound for the texts");
@@ -92,6 +95,7 @@ void vector_pack(msgpack_packer *pk, const struct iocom_vector *v)
 
 		switch (fields[i].kind) {
 		case TEXT:
+		case NOTE:
 			n = strnlen(p, IOCOM_NAME_MAX - 1);
 			msgpack_pack_str(pk, n);
 			msgpack_pack_str_body(pk, p, n);
@@ -145,11 +149,21 @@ static bool vector_text_good(const char *text, size_t n)
 	return n < IOCOM_NAME_MAX;
 }
 
-static int text(const msgpack_object *o, char *out)
+/* Returns true if these N bytes may be a note: a line of printable ASCII. */
+static bool vector_note_good(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (text[i] < ' ' || text[i] >= 0x7f)
+			return false;
+	return n < IOCOM_NAME_MAX;
+}
+
+static int text(const msgpack_object *o, enum kind kind, char *out)
 {
 	uint32_t n = o->via.str.size;
 
-	if (o->type != MSGPACK_OBJECT_STR || !vector_text_good(o->via.str.ptr, n))
+	if (o->type != MSGPACK_OBJECT_STR || !(kind == NOTE ? vector_note_good(o->via.str.ptr, n)
+							    : vector_text_good(o->via.str.ptr, n)))
 		return -EBADMSG;
 	memcpy(out, o->via.str.ptr, n);
 	out[n] = 0;
@@ -177,7 +191,8 @@ static int field_unpack(const struct field *f, const msgpack_object *o, void *p)
 {
 	switch (f->kind) {
 	case TEXT:
-		return text(o, p);
+	case NOTE:
+		return text(o, f->kind, p);
 	case REAL:
 		if ((o->type != MSGPACK_OBJECT_FLOAT32 && o->type != MSGPACK_OBJECT_FLOAT64) ||
 		    !isfinite(o->via.f64) || !vector_codec_in_range(f, o->via.f64))
@@ -198,9 +213,9 @@ int vector_unpack(const msgpack_object *o, struct iocom_vector *v)
 {
 	*v = (struct iocom_vector){0};
 	if (o->type != MSGPACK_OBJECT_ARRAY ||
-	    o->via.array.size < NFIELDS) /* a later version adds to the end */
+	    o->via.array.size < NFIELDS_LEAST) /* a later version adds to the end */
 		return -EBADMSG;
-	for (size_t i = 0; i < NFIELDS; i++)
+	for (size_t i = 0; i < NFIELDS && i < o->via.array.size; i++)
 		if (field_unpack(&fields[i], &o->via.array.ptr[i], (char *)v + fields[i].offset))
 			return -EBADMSG;
 	if (v->disk_utilisation > 1)
@@ -215,6 +230,8 @@ static bool field_is_good(const struct field *f, const char *p)
 	switch (f->kind) {
 	case TEXT:
 		return vector_text_good(p, strnlen(p, IOCOM_NAME_MAX));
+	case NOTE:
+		return vector_note_good(p, strnlen(p, IOCOM_NAME_MAX));
 	case REAL:
 		memcpy(&value, p, sizeof(value));
 		return isfinite(value) && vector_codec_in_range(f, value);
@@ -249,10 +266,12 @@ int vector_json(const struct iocom_vector *v, json_t *object)
 		json_t *value = NULL;
 		char id[17];
 
-		if (fields[i].later && !(v->cpu_burst > 0))
+		if ((fields[i].later && !(v->cpu_burst > 0)) ||
+		    (fields[i].kind == NOTE && !*(const char *)p))
 			continue;
 		switch (fields[i].kind) {
 		case TEXT:
+		case NOTE:
 			value = json_string(p);
 			break;
 		case ID:
@@ -322,6 +341,7 @@ static int vector_json_field(enum kind kind, const json_t *value, void *p)
 {
 	switch (kind) {
 	case TEXT:
+	case NOTE:
 		return vector_json_text(value, p);
 	case ID:
 		return vector_json_id(value, p);

@@ -99,6 +99,8 @@ static inline void iocom_disk_time_add(struct iocom_disk_time *into,
 struct iocom_job_load {
 	uint64_t cgroup_id;
 	uint32_t tasks; /* live processes */
+	/* of its live processes; of pages of files, which they share, the most that one of them has
+	 */
 	uint64_t rss_bytes;
 	struct iocom_load load;
 	struct iocom_load delta;

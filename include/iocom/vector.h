@@ -16,6 +16,8 @@
 /* Binary form of the vector: 1 = available, 0 = saturated (MODEL 3.14). */
 #define IOCOM_BIT_IO  1u
 #define IOCOM_BIT_CPU 2u
+/* The agent stops, and this is its last vector. */
+#define IOCOM_BIT_LEAVES 4u
 
 struct iocom_vector {
 	char name[IOCOM_NAME_MAX];
@@ -74,7 +76,9 @@ struct iocom_vector {
 	double network_mb_per_s; /* capacity */
 
 	uint32_t bits;	   /* IOCOM_BIT_*, judged by the remote thresholds */
-	bool accepts_jobs; /* the owner's setting */
+	bool accepts_jobs; /* the owner lets some job of other nodes in now */
+	/* What the owner's rules say: "", or "closed: REASON", "limited: ..."; printable ASCII. */
+	char owner[IOCOM_NAME_MAX];
 };
 
 #endif

@@ -20,6 +20,7 @@ struct cli {
 	unsigned int shard, shards; /* --shard i/n; shards 0: not given */
 	const char *out;	    /* --out; NULL: not given */
 	bool json;
+	bool force; /* --force: replace files that are there */
 	const char *workload, *nodes, *policies, *measure;
 	const char *sweep[CLI_SWEEPS_MAX];
 	size_t nsweeps;
@@ -39,6 +40,7 @@ enum {
 	CLI_TAKES_RUN = 4,    /* --workload, --nodes, --policy, --sweep, --measure ... */
 	CLI_TAKES_REPLAY = 8, /* --nodes, --policy */
 	CLI_TAKES_TRACE = 16, /* --trace */
+	CLI_TAKES_FORCE = 32, /* --force */
 };
 
 /*

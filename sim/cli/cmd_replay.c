@@ -40,6 +40,7 @@ static const char help[] =
 	"  --jobs N              runs at the same time [one per core]\n"
 	"  --parallel N          threads inside one run [1]\n"
 	"  --out DIR             where to write the files [.]\n"
+	"  --force               replace files that are there\n"
 	"  --json                JSON on standard output; files only with --out\n"
 	"  --shard I/N           only every Nth run, to a part file; `iocom-sim merge` joins them\n"
 	"\n"
@@ -166,9 +167,10 @@ static int replay(struct cli *cli)
 int cmd_replay(int argc, char **argv, const volatile sig_atomic_t *cancel)
 {
 	struct cli cli = {.command = "iocom-sim replay", .cancel = cancel};
-	int first,
-		ret = cli_parse(&cli, argc, argv,
-				CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_REPLAY, help, &first);
+	int first, ret = cli_parse(&cli, argc, argv,
+				   CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_FORCE |
+					   CLI_TAKES_REPLAY,
+				   help, &first);
 
 	if (!ret && first == argc)
 		ret = cli_fail(&cli, CLI_USAGE, "no trace given");

@@ -29,6 +29,7 @@ static const char help[] =
 	"  --parallel N          threads inside one run [1]\n"
 	"  --fidelity F          fluid or request [fluid]\n"
 	"  --out DIR             where to write the files [.]\n"
+	"  --force               replace files that are there\n"
 	"  --json                JSON on standard output; files only with --out\n"
 	"  --shard I/N           only every Nth run, to a part file; `iocom-sim merge` joins them\n"
 	"  --record FILE         (one policy, one seed) write the run as a recording\n"
@@ -192,8 +193,10 @@ static int cli_cmd_run(struct cli *cli)
 int cmd_run(int argc, char **argv, const volatile sig_atomic_t *cancel)
 {
 	struct cli cli = {.command = "iocom-sim run", .cancel = cancel};
-	int first, ret = cli_parse(&cli, argc, argv,
-				   CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_RUN, help, &first);
+	int first,
+		ret = cli_parse(&cli, argc, argv,
+				CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_FORCE | CLI_TAKES_RUN,
+				help, &first);
 
 	if (!ret)
 		ret = cmd_run_complete(&cli, argc, argv, first);

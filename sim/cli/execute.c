@@ -13,6 +13,8 @@
 #include "sim/report/part.h"
 #include "sim/report/progress.h"
 
+#define NAME_BYTES 256
+
 static int check_probe(const struct cli *cli, const struct scenario *scenario)
 {
 	struct iocom_err err = {0};
@@ -109,21 +111,27 @@ static bool execute_cancelled(const struct cli *cli)
 
 /* --- one shard ------------------------------------------------------------------- */
 
-static int write_part(struct cli *cli, const struct report *reports, size_t n, bool page)
+static void part_name(const struct cli *cli, const struct report *reports, size_t n, bool page,
+		      char name[NAME_BYTES])
 {
-	struct iocom_err err = {0};
-	const char *directory = directory_of(cli);
-	struct output *o = output_open(directory, &err);
-	char name[256];
-	FILE *f;
-
-	if (!o)
-		return cli_fail(cli, CLI_FAILED, "%s", err.text);
-	snprintf(name, sizeof(name), "%s.part-%u-of-%u.jsonl",
+	snprintf(name, NAME_BYTES, "%s.part-%u-of-%u.jsonl",
 		 page	  ? "figures"
 		 : n == 1 ? reports[0].sweep->id
 			  : "experiments",
 		 cli->shard, cli->shards);
+}
+
+static int write_part(struct cli *cli, const struct report *reports, size_t n, bool page)
+{
+	struct iocom_err err = {0};
+	const char *directory = directory_of(cli);
+	struct output *o = output_open(directory, cli->force, &err);
+	char name[NAME_BYTES];
+	FILE *f;
+
+	if (!o)
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
+	part_name(cli, reports, n, page, name);
 	f = output_file(o, name, &err);
 	if (f && part_write(f, reports, n, page, cli->shard, cli->shards))
 		iocom_err_set(&err, -ENOMEM, "no memory for the part");
@@ -202,7 +210,7 @@ static int write_files(struct cli *cli, const struct report *reports, size_t n, 
 		       double seconds, bool *figures)
 {
 	struct iocom_err err = {0}, note = {0};
-	struct output *o = output_open(directory_of(cli), &err);
+	struct output *o = output_open(directory_of(cli), cli->force, &err);
 	int ret = o ? 0 : -EIO;
 
 	for (size_t i = 0; i < n && ret >= 0 && o; i++) {
@@ -258,6 +266,29 @@ static bool writes_files(const struct cli *cli, bool page)
 	return !cli->json || cli->out || page || cli->shards;
 }
 
+/* Finds files that are there already before hours of runs. */
+static int files_free(const struct cli *cli, const struct report *reports, size_t n, bool page,
+		      struct iocom_err *err)
+{
+	static const char *const suffixes[] = {"csv", "json", "svg"};
+	const char *directory = directory_of(cli);
+	char name[NAME_BYTES];
+	int ret = output_try(directory, err);
+
+	if (!ret && cli->shards) {
+		part_name(cli, reports, n, page, name);
+		return output_may_write(directory, name, cli->force, err);
+	}
+	if (!ret && page)
+		ret = output_may_write(directory, "index.html", cli->force, err);
+	for (size_t i = 0; !ret && i < n; i++)
+		for (size_t k = 0; !ret && k < sizeof(suffixes) / sizeof(suffixes[0]); k++) {
+			snprintf(name, sizeof(name), "%s.%s", reports[i].sweep->id, suffixes[k]);
+			ret = output_may_write(directory, name, cli->force, err);
+		}
+	return ret;
+}
+
 int cli_deliver(struct cli *cli, struct report *reports, size_t n, bool page, double seconds)
 {
 	bool figures = false;
@@ -308,7 +339,7 @@ int cli_execute(struct cli *cli, struct report *reports, size_t n, bool page)
 	for (size_t i = 0; i < n && !ret; i++)
 		ret = cli_check(cli, sweeps[i]);
 	/* Fail now rather than after hours. */
-	if (!ret && writes_files(cli, page) && output_try(directory_of(cli), &err))
+	if (!ret && writes_files(cli, page) && files_free(cli, reports, n, page, &err))
 		ret = cli_fail(cli, CLI_FAILED, "%s", err.text);
 	if (ret) {
 		free(sweeps);

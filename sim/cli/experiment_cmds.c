@@ -28,6 +28,7 @@ static const char help[] =
 	"[$IOCOM_TRACES/CSD-trace.csv.gz,\n"
 	"                        else a generated one with the same statistics]\n"
 	"  --out DIR             where to write the files [.]\n"
+	"  --force               replace files that are there\n"
 	"  --json                JSON on standard output; files only with --out\n"
 	"  --shard I/N           only every Nth run, to a part file; `iocom-sim merge` joins them\n"
 	"\n"
@@ -184,7 +185,8 @@ static int experiments(int argc, char **argv, bool all, const volatile sig_atomi
 	struct chosen chosen = {0};
 	int first, ret;
 
-	ret = cli_parse(&cli, argc, argv, CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_TRACE, help,
+	ret = cli_parse(&cli, argc, argv,
+			CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_FORCE | CLI_TAKES_TRACE, help,
 			&first);
 	if (!ret && all && first < argc)
 		ret = cli_fail(&cli, CLI_USAGE,

@@ -31,6 +31,7 @@ enum option_id {
 	OPT_DECISION,
 	OPT_TRACE,
 	OPT_CHECK,
+	OPT_FORCE,
 };
 
 static const struct option options[] = {
@@ -54,6 +55,7 @@ static const struct option options[] = {
 	{"at-decision", required_argument, NULL, OPT_DECISION},
 	{"trace", required_argument, NULL, OPT_TRACE},
 	{"check", no_argument, NULL, OPT_CHECK},
+	{"force", no_argument, NULL, OPT_FORCE},
 	{NULL, 0, NULL, 0},
 };
 
@@ -71,6 +73,8 @@ static bool options_taken(int id, int takes)
 		return takes & CLI_TAKES_SWEEP;
 	case OPT_OUT:
 		return takes & CLI_TAKES_SWEEP;
+	case OPT_FORCE:
+		return takes & CLI_TAKES_FORCE;
 	case OPT_JSON:
 		return takes & CLI_TAKES_OUT;
 	case OPT_NODES:
@@ -224,6 +228,9 @@ static int options_take(struct cli *cli, int id, const char *value)
 		return 0;
 	case OPT_CHECK:
 		cli->check = true;
+		return 0;
+	case OPT_FORCE:
+		cli->force = true;
 		return 0;
 	default:
 		return take_checked(cli, id, value);

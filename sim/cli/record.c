@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "balancer/view/json_msgpack.h"
+#include "balancer/view/replace.h"
 #include "balancer/view/recording.h"
 
 #include "sim/cli/cli.h"
@@ -282,8 +283,8 @@ static void beside(char *out, size_t size, const char *path)
 
 static int record_finish(struct keeper *k, const char *temporary, const char *path, int ret)
 {
-	if (!ret && rename(temporary, path))
-		ret = iocom_err_set(&k->err, -errno, "cannot write %s: %s", path, strerror(errno));
+	if (!ret)
+		ret = replace_rename(temporary, path, k->cli->force, &k->err);
 	if (ret)
 		unlink(temporary);
 	return ret;
@@ -360,6 +361,9 @@ int cli_record(struct cli *cli, const struct sweep *s)
 	ret = cli_check(cli, s);
 	if (ret)
 		return ret;
+	if ((cli->record && replace_check(cli->record, cli->force, &err)) ||
+	    (cli->export_view && replace_check(cli->export_view, cli->force, &err)))
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
 	if (sweep_unit_settings(s, 0, &all) || scenario_open(&scenario, &all, &err)) {
 		return cli_fail(cli, CLI_FAILED, "%s", err.text);
 	}

@@ -11,11 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "balancer/view/replace.h"
+
 #define TRIES 16 /* another run may remove the directory when it is done */
 
 struct output {
 	char *directory, *hidden, *path;
-	bool made; /* we made the directory */
+	bool made;  /* we made the directory */
+	bool force; /* replace files */
 	char **names;
 	size_t n;
 };
@@ -49,13 +52,14 @@ static int output_make_directory(const char *path, bool *made)
 	return ret;
 }
 
-struct output *output_open(const char *directory, struct iocom_err *err)
+struct output *output_open(const char *directory, bool force, struct iocom_err *err)
 {
 	struct output *o = calloc(1, sizeof(*o));
 	int ret;
 
 	if (!o)
 		goto no_memory;
+	o->force = force;
 	o->directory = strdup(directory);
 	if (!o->directory || asprintf(&o->hidden, "%s/.iocom-sim.XXXXXX", directory) < 0)
 		goto no_memory;
@@ -142,15 +146,28 @@ static void free_all(struct output *o)
 	free(o);
 }
 
+int output_may_write(const char *directory, const char *name, bool force, struct iocom_err *err)
+{
+	char *path;
+	int ret;
+
+	if (asprintf(&path, "%s/%s", directory, name) < 0)
+		return iocom_err_set(err, -ENOMEM, "no memory for the outputs");
+	ret = replace_check(path, force, err);
+	free(path);
+	return ret;
+}
+
 /* Finds files that cannot be replaced before the first one is moved. */
-static int movable(int to, const char *name, const char *directory, struct iocom_err *err)
+static int movable(int to, const char *name, const char *directory, bool force,
+		   struct iocom_err *err)
 {
 	struct stat st;
 
 	if (!fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode))
 		return iocom_err_set(err, -EISDIR, "cannot write %s/%s: it is a directory",
 				     directory, name);
-	return 0;
+	return output_may_write(directory, name, force, err);
 }
 
 static int output_move(int from, int to, const char *name, const char *directory,
@@ -176,7 +193,7 @@ int output_commit(struct output *o, struct iocom_err *err)
 	else
 		flock(to, LOCK_EX); /* two runs must not mix their files */
 	for (size_t i = 0; i < o->n && !ret; i++)
-		ret = movable(to, o->names[i], o->directory, err);
+		ret = movable(to, o->names[i], o->directory, o->force, err);
 	for (size_t i = 0; i < o->n && !ret; i++)
 		ret = output_move(from, to, o->names[i], o->directory, err);
 	if (from >= 0)
@@ -212,7 +229,7 @@ void output_drop(struct output *o)
 
 int output_try(const char *directory, struct iocom_err *err)
 {
-	struct output *o = output_open(directory, err);
+	struct output *o = output_open(directory, true, err);
 
 	output_drop(o);
 	return o ? 0 : -EIO;

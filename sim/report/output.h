@@ -8,12 +8,16 @@
 #define SIM_REPORT_OUTPUT_H
 
 #include <iocom/err.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 struct output;
 
-/* Opens outputs in DIRECTORY, which it makes if necessary.  NULL with ERR set. */
-struct output *output_open(const char *directory, struct iocom_err *err);
+/*
+ * Opens outputs in DIRECTORY, which it makes if necessary; FORCE: they replace files that are there
+ * already, which else are refused.  NULL with ERR set.
+ */
+struct output *output_open(const char *directory, bool force, struct iocom_err *err);
 /*
  * Makes a new file NAME (no slash) for the caller to close with output_close.  NULL with
  * ERR set.
@@ -37,6 +41,8 @@ int output_commit(struct output *o, struct iocom_err *err);
  * Leaves nothing behind.
  */
 int output_try(const char *directory, struct iocom_err *err);
+/* Tests whether NAME may be written in DIRECTORY: 0, or -EEXIST with ERR set. */
+int output_may_write(const char *directory, const char *name, bool force, struct iocom_err *err);
 /* Removes all files written so far and frees O, which may be NULL. */
 void output_drop(struct output *o);
 

@@ -93,7 +93,7 @@ sees() { # NAME COUNT
 declare -A SEEN=()
 TABLE=()
 log_new() { # NAME: lines since log_mark, but for those of every day
-	tail -n "+$((${SEEN[$1]:-0} + 1))" "$DIR/$1/log" | grep -vE ': node [a-z]+ at |no session with the node at|counting restarts|lines suppressed'
+	tail -n "+$((${SEEN[$1]:-0} + 1))" "$DIR/$1/log" | grep -vE ': node [a-z]+ at |no session with the node at|the peer at .* is not heard|counting restarts|lines suppressed'
 }
 log_mark() { SEEN[$1]=$(wc -l <"$DIR/$1/log"); } # NAME
 log_has() { [ -n "$(log_new "$1")" ]; }

@@ -126,6 +126,11 @@ foreign() {
 	tell done >"$DIR/foreign"
 	! at beta "$iocom" jobs --all --json | jq -e --arg j "$FORGE_JOB" '.jobs[] | select(.job == $j and .state == "running")' >/dev/null
 }
+claims() { # it is answered with a refusal
+	tell claim >"$DIR/claims"
+	! at beta "$iocom" jobs --all --json | jq -e --arg j "$FORGE_JOB" '.jobs[] | select(.job == $j and .state == "running")' >/dev/null
+}
+attack "message: a kill in a user's name, without the user's credential" beta "refused a request of a user at node mallory: " claims
 attack "message: ends that came together, one of another node's job" beta "mallory reports an end of job $FORGE_JOB" foreign
 at beta "$iocom" kill "$FORGE_JOB"
 agent_down beta
@@ -155,11 +160,19 @@ bulletin() { # ATTACK HOW PATTERN
 }
 bulletin "not sealed" plain 'refused a bulletin: it is not a message'
 bulletin "one byte changed" changed 'in the name of node mallory: it was not made by that node'
-bulletin "the number of a later one" number 'it was not made by that node'
+# What is refused for the same reason again is counted: the log has it once a minute, then less often.
+again() { # ATTACK HOW COUNTER
+	local before
+	before=$(counter beta "$3")
+	bulletin "$1" "$2" ''
+	counted() { [ "$(counter beta "$1")" -gt "$2" ]; }
+	tap_true "... and counted ($3)" until_true 5 counted "$3" "$before"
+}
+again "the number of a later one" number bulletins_refused_forged
 bulletin "made 100 s ago" late 'refused a bulletin of node mallory: made 1?[01][0-9] s before'
 bulletin "nonsense in a good seal" nonsense 'it is not a message of iocom'
 bulletin "of another version" version "refused a bulletin of node mallory: it runs another version"
-bulletin "an empty seal" empty 'refused a bulletin'
+again "an empty seal" empty bulletins_refused_garbage
 # These are counted: a bulletin of an epoch whose key is not here is nobody's fault.
 unkeyed() { at beta "$iocom" nodes --json | jq .counters.bulletins_refused_key; }
 before=$(unkeyed)

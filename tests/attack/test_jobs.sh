@@ -115,7 +115,7 @@ denied "job: the terminal of whoever started the agent (TIOCSTI)" hand tty 0
 
 # --- a way out of the cgroup ---
 group_of() { cut -d: -f3 "/proc/$1/cgroup" | sort -u; } # PID
-tap_like "the job is in its own cgroup, in each hierarchy that has one" "$(group_of "$pid")" '/jobs/user@[0-9]+/alpha-'
+tap_like "the job is in its own cgroup, in each hierarchy that has one" "$(group_of "$pid")" '/(jobs|guests)/user@[0-9]+/alpha-'
 tap_is "what it forked into a session of its own is there too" "$(group_of "$(pid_of 771)")" "$(group_of "$pid")"
 escape() { # a job tries every file that moves or kills processes, and to make a group
 	run bash -c 'tried=0; took=0
@@ -150,5 +150,5 @@ for i in range(200):
 run $PYTHON -c "$bomb" >/dev/null 2>&1
 tap_true "200 daemons of a job are gone when it has ended" until_true 10 eval '! pid_of 774'
 row "job: 200 daemons" yes -
-tap_is "no cgroup of a job is left" "$(find /sys/fs/cgroup -path "*/jobs/*${JOB%-*}-*" -maxdepth 6 -type d | wc -l)" 0
+tap_is "no cgroup of a job is left" "$(find /sys/fs/cgroup -maxdepth 6 -type d \( -path "*/jobs/*${JOB%-*}-*" -o -path "*/guests/*${JOB%-*}-*" \) | wc -l)" 0
 attack_done

@@ -225,7 +225,7 @@ class Node:
     # --- what the node says ---
     def jobs(self):
         """Returns all its jobs as {id: row}, also those that it has forgotten since."""
-        done = self.bed.run(self.name, ["jobs", "--all", "--json"])
+        done = self.bed.run(self.name, ["jobs", "--here", "--all", "--json"])
         if not done.returncode:
             self.listed.update((job["job"], job) for job in json.loads(done.stdout)["jobs"])
         return self.listed

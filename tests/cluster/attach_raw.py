@@ -12,19 +12,9 @@ import hashlib, json, os, socket, struct, subprocess, sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from handmade import pack  # noqa: E402
+from handmade import pack, receive  # noqa: E402
 
 SEALED = os.path.join(os.environ.get("IOCOM_BUILD", "build"), "tests/tools/sealed")
-
-
-def receive(s, n):
-    data = b""
-    while len(data) < n:
-        more = s.recv(n - len(data))
-        if not more:
-            return data
-        data += more
-    return data
 
 
 def frame(version, kind, payload):

@@ -120,7 +120,8 @@ def placed(testbed):
     """Where each home's jobs ran, from the agents' own journals: name -> class, home, node."""
     jobs = {}
     for home in HOMES:
-        out = subprocess.run([testbed, "exec", home, "--", "iocom", "jobs", "--all", "--json"],
+        out = subprocess.run([testbed, "exec", home, "--", "iocom", "jobs", "--here",
+                              "--all", "--json"],
                              capture_output=True, text=True).stdout
         jobs.update((j["job"], (j["class"], j["home"], j["node"]))
                     for j in json.loads(out)["jobs"] if j["home"] == home)

@@ -108,7 +108,7 @@ class Node:
         return os.environ | {"IOCOM_RUN_DIR": self.run}
 
     def jobs(self):
-        done = self.iocom("jobs", "--all", "--json")
+        done = self.iocom("jobs", "--here", "--all", "--json")
         if done.returncode:
             raise SystemExit(f"power.py: {self.name} does not list its jobs: {done.stderr}")
         return {j["job"]: j for j in json.loads(done.stdout)["jobs"]}
@@ -268,7 +268,7 @@ class Bed:
             self.facts.name(node, found[1], "run --verbose")
 
     def listing(self, node, _):
-        out, _ = self.client(node, "jobs", "--all", "--json")
+        out, _ = self.client(node, "jobs", "--here", "--all", "--json")
         if out.endswith("\n"):
             self.facts.rows(node, json.loads(out)["jobs"], "jobs")
         time.sleep(0.05)

@@ -108,7 +108,7 @@ tap_like "nor to kill" "$(nobody iocom kill "$job" 2>&1)" "no job of yours"
 kill_of() { nobody iocom kill "$1" 2>&1 | sed "s/$1/JOB/"; }
 tap_is "in the words for one that is nobody's" "$(kill_of "$job")" "$(kill_of n1-0-99)"
 kill_there() { timeout 60 "$TESTBED" exec n2 --user nobody -- sh -c "cd / && iocom kill $1" 2>&1 | sed "s/$1/JOB/"; }
-tap_is "at the node where it runs, too" "$(kill_there "$job")" "$(kill_there n1-0-99)"
+tap_is "at the node where it runs, too" "$(kill_there "$job")" "$(kill_of n1-0-99)"
 tap_like "which are these" "$(kill_there "$job")" "no job of yours named JOB runs"
 raw() { nobody "python3 $RAW $*"; }
 tap_like "at the target, by his own credential: refused" "$(raw network "$job" n2 attach)" "^3 no job of yours"
@@ -173,7 +173,7 @@ wait $run
 tap_is "its client has lost it" "$?" 255
 exec 8>&-
 tap_like "attach to it now: how it ended" "$(n1 iocom attach last 2>&1; echo $?)" "has ended with status 143; .*--detach.*"$'\n'143
-tap_like "another user has no such job" "$(raw network "$(n1 iocom jobs --all --json | jq -r '.jobs[0].job')" n2 attach)" "^3 no job of yours"
+tap_like "another user has no such job" "$(raw network "$(n1 iocom jobs --here --all --json | jq -r '.jobs[0].job')" n2 attach)" "^3 no job of yours"
 
 # --- a client that was killed ---
 "$TESTBED" exec n1 -- iocom run --node n2 -- sh -c "seq 3; until [ -e $SCRATCH/gone ]; do sleep 0.05; done; seq 4 20; exit 9" >"$SCRATCH/k" &

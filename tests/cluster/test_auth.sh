@@ -47,9 +47,9 @@ tap_is "by default nothing listens on the network" "$(listens n1)" ""
 tap_is "only the local socket" "$(ss -lxpH | grep -F "pid=${PAIR_PID[n1]}," | awk '{ print $5 }')" \
 	"$PAIR/alone/run/iocom.sock"
 pair_stop n1
-alone --peers "127.0.0.1:$((PAIR_PORT + 5))"
+alone --listen 127.0.0.1 --peers "127.0.0.1:$((PAIR_PORT + 5))"
 p=$PAIR_PORT
-tap_is "with peers, and no address given: loopback" "$(listens n1)" \
+tap_is "with peers: at the address given" "$(listens n1)" \
 	"127.0.0.1:$p 127.0.0.1:$((p + 1)) 127.0.0.1:$((p + 2)) "
 pair_stop n1
 alone --listen 0.0.0.0 --address 127.0.0.1
@@ -279,7 +279,7 @@ for shift in -300 +300; do
 	: >"$PAIR/n1/log"
 	shifted_n2
 	tap_true "an agent starts with it: its greeting is refused, with the number" until_true 10 log_like n1 \
-		"refused a greeting: made (29[0-9]|30[0-9]|31[0-9]) s $word this machine"
+		"refused a greeting from 127.0.0.1: made (29[0-9]|30[0-9]|31[0-9]) s $word this machine"
 	tap_true "... and whoever asks for that node is told, too" until_true 10 told_skew "$word"
 	shift_clock +0
 done

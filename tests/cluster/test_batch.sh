@@ -28,7 +28,7 @@ tap_is "its output comes back" "$(batch --node n2 -j 1 "$SCRATCH/commands")" n2
 printf '%s\n' "echo begun >>$SCRATCH/begun; kill -KILL \$PPID; sleep 5" >"$SCRATCH/commands"
 seq 20 | sed 's/.*/true/' >>"$SCRATCH/commands"
 tap_is "a worker is killed: its command is lost, the rest runs" \
-	"$(status batch --node n2 -j 2 --log "$SCRATCH/log" "$SCRATCH/commands") $(jq -s 'map(select(.state == "ended")) | length' "$SCRATCH/log")" "255 20"
+	"$(status batch --node n2 -j 2 --force --log "$SCRATCH/log" "$SCRATCH/commands") $(jq -s 'map(select(.state == "ended")) | length' "$SCRATCH/log")" "255 20"
 tap_is "and is not run again" "$(wc -l <"$SCRATCH/begun")" 1
 tap_is "no worker is admitted: 125" \
 	"$(status "$TESTBED" exec n1 --user games -- iocom batch --node n2 -j 2 "$SCRATCH/commands")" 125
@@ -44,9 +44,9 @@ batch --node n2 -j 2 "$SCRATCH/commands" 2>"$SCRATCH/err" | head -n 1 >"$SCRATCH
 tap_is "its reader leaves: as yes | head" "${PIPESTATUS[0]} $(cat "$SCRATCH/out" "$SCRATCH/err")" "141 1"
 tap_true "and what ran on the other node is ended" until_true 10 ended
 sed -i 's/seq.*/true/' "$SCRATCH/commands"
-"$TESTBED" exec n1 -- sh -c "echo \$\$ >$SCRATCH/pid; exec iocom batch --node n2 -j 2 --log $SCRATCH/log $SCRATCH/commands" 2>"$SCRATCH/err" &
+"$TESTBED" exec n1 -- sh -c "echo \$\$ >$SCRATCH/pid; exec iocom batch --node n2 -j 2 --force --log $SCRATCH/log $SCRATCH/commands" 2>"$SCRATCH/err" &
 tap_true "a list stands at a long command" until_true 10 begun
-worker=$(on n1 iocom jobs --json | jq -r '.jobs[0].job')
+worker=$(on n1 iocom jobs --here --json | jq -r '.jobs[0].job')
 for take in "" --take; do
 	# shellcheck disable=SC2086 # none or one
 	tap_like "attach $take to its worker: refused" "$(on n1 iocom attach $take "$worker" 2>&1; echo $?)" \

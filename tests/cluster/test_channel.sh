@@ -29,7 +29,7 @@ for where in n1 n2; do
 done
 tap_like "a job of no node" "$(at n3 iocom attach n9-0-1 2>&1)" "no job of yours"
 tap_like "a job that its home does not know" "$(at n3 iocom attach n1-0-1 2>&1)" "no job of yours named n1-0-1 was submitted at node n1"
-job=$(at n1 iocom run --node n2 -- true 2>&1; at n1 iocom jobs --all --json | jq -r '.jobs[0].job')
+job=$(at n1 iocom run --node n2 -- true 2>&1; at n1 iocom jobs --here --all --json | jq -r '.jobs[0].job')
 tap_like "a job that left no output: how it ended" "$(at n3 iocom attach "$job" 2>&1; echo $?)" "has ended with status 0"
 
 # --- what the network sees ---

@@ -52,7 +52,7 @@ tap_is "explain: what is expected is what the criterion compared" "$(jq --arg n 
 tap_like "and for people" "$(on n1 iocom explain last)" '^Expected: [0-9.]+ [a-z]+ there, [0-9.]+ [a-z]+ at home'
 # A live decision saves its view: deciding again over that view, without an agent, gives the same.
 for p in iocm-re io-re wal com shortest zatti-real iocm-pm; do
-	live=$(on n1 iocom place --policy "$p" "${IO_NEED[@]}" --json --save-view "$SCRATCH/view.json" -- sh |
+	live=$(on n1 iocom place --policy "$p" "${IO_NEED[@]}" --json --force --save-view "$SCRATCH/view.json" -- sh |
 		jq -cS '.plan + {expected}')
 	again=$("$IOCOM_BUILD/iocom" place --view "$SCRATCH/view.json" --policy "$p" --json | jq -cS .)
 	tap_is "$p: decided again from its saved view" "$again" "$live"

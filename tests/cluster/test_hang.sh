@@ -45,7 +45,7 @@ tap_is "whoever asked munged waits still" "$(kill -0 "$waits" && echo waits)" wa
 answered=0
 for _ in 1 2 3 4 5; do
 	pair_on n1 nodes --json >/dev/null && answered=$((answered + 1))
-	pair_user n1 jobs >/dev/null && answered=$((answered + 1))
+	pair_user n1 jobs --here >/dev/null && answered=$((answered + 1))
 done
 tap_is "questions are answered" "$answered" 10
 tap_is "a job of this machine runs" "$(pair_user n1 run --node n1 -- echo here 2>&1)" here

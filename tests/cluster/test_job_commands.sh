@@ -119,6 +119,27 @@ job=$(detach sh -c 'echo x; exit 3')
 tap_is "attach >/dev/full: 255" "$(full attach "$job")" "255 1"
 tap_is "run >/dev/full of one that writes nothing: its own status" "$(full run -- sh -c 'exit 3')" "3 0"
 
+# --- jobs: names of any language, jobs that a signal has stopped ---
+ln -s /bin/sleep "$dir/größe-日本"
+named=$("$iocom" run --detach --class 'Größe' -- "$dir/größe-日本" 300)
+evil=$("$iocom" run --detach -- sh -c 'exec sleep 300' $'x\e[2J\u202ey\xff')
+tap_like "jobs: a name beyond ASCII is kept" "$("$iocom" jobs)" "^$named +(starting|running) .* $dir/größe-日本 300$"
+tap_is "and in JSON, with its class" "$("$iocom" jobs --json | jq -r --arg j "$named" '.jobs[] | select(.job == $j) | .class, .command')" \
+	"Größe"$'\n'"$dir/größe-日本 300"
+tap_like "what is not printable is not: control characters, turned directions, invalid bytes" \
+	"$("$iocom" jobs)" "^$evil +(starting|running) .* sh -c exec sleep 300 x\?\[2J\?y\?$"
+is_in_state() { [ "$(state "$1")" = "$2" ]; }
+"$iocom" kill -STOP "$named"
+tap_true "a job that a signal has stopped is shown as stopped" until_true 10 is_in_state "$named" stopped
+tap_like "in the table, too" "$("$iocom" jobs)" "^$named +stopped "
+tap_is "and the others are not" "$(state "$evil")" running
+"$iocom" kill -CONT "$named"
+tap_true "it goes on: running" until_true 10 is_in_state "$named" running
+"$iocom" kill -TSTP "$named"
+tap_true "as ^Z does it: stopped" until_true 10 is_in_state "$named" stopped
+"$iocom" kill -KILL "$named" "$evil"
+tap_is "it is killed: over" "$(status "$iocom" wait "$named") $(state "$named")" "137 killed"
+
 # --- explain, jobs ---
 tap_is "explain" "$(status "$iocom" explain --json "$three") $(jq -r .job "$dir/out")" "0 $three"
 "$iocom" run --comment 'nightly build' -- true
@@ -128,6 +149,45 @@ tap_is "place --comment" "$("$iocom" place --json --comment 'why there?' -- true
 tap_is "a comment of two lines: 125" "$(status "$iocom" run --comment $'a\nb' -- true) $(grep -c 'takes one line' "$dir/err")" "125 1"
 tap_is "of an unknown one: 1" "$(status "$iocom" explain no-such)" 1
 tap_like "said, with where to look" "$(cat "$dir/err")" 'iocom explain: .*no-such.*iocom jobs --all'
+echo mine >"$dir/view"
+tap_is "place --save-view: a file that is there stays: 1" \
+	"$(status "$iocom" place --save-view "$dir/view" -- true) $(cat "$dir/view") $(cat "$dir/err")" \
+	"1 mine iocom place: $dir/view is there already; --force replaces it"
+tap_is "--force replaces it" "$(status "$iocom" place --force --save-view "$dir/view" -- true) $(jq .version "$dir/view")" "0 1"
+tap_is "and goes with it only: 2" "$(status "$iocom" place --force -- true)" 2
+# --- slowdown: how many times longer than alone ---
+clients=()
+for _ in 1 2; do
+	"$iocom" run -- taskset -c 0 "$build/tests/tools/work" cpu 0.4 &
+	clients+=($!)
+done
+wait "${clients[@]}"
+slowdowns() { "$iocom" jobs --all --json | jq -c '[.jobs[] | select(.class == "work") | .slowdown]'; }
+tap_true "two jobs that share a processor took longer than alone ($(slowdowns))" \
+	jq -e 'length == 2 and (map(. != null and . > 1.2 and . < 20) | all)' <<<"$(slowdowns)"
+tap_like "explain says it" "$("$iocom" explain last | tr -s '\n ' ' ')" 'it took [0-9.]+ m?s, [0-9.]+ times what it takes alone'
+tap_is "report --json has it" "$("$iocom" report --json | jq '.slowdown | .jobs >= 2 and .mean > 1 and .p95 >= .median')" true
+tap_like "report, too" "$("$iocom" report)" '^Slowdown: [0-9]+ jobs took [0-9.]+ times what they take alone'
+sleeper=$(detach sleep 0.3)
+"$iocom" wait "$sleeper"
+tap_is "one that waits for a timer has none" \
+	"$("$iocom" jobs --all --json | jq --arg j "$sleeper" '.jobs[] | select(.job == $j) | .slowdown')" null
+
+# --- a stated need that no node can meet ---
+tap_is "run --mem 50G: it runs" "$(status "$iocom" run --mem 50T -- sh -c 'exit 3')" 3
+tap_like "and standard error says which need, the largest that a node offers, and where it goes" "$(cat "$dir/err")" \
+	'^iocom run: job p1-[^ ]*: no node has the 5[0-9]* MB of memory that the job needs as stated: the largest, p1, has [0-9]+ MB; it goes to p1, its home all the same$'
+tap_like "explain says it" "$("$iocom" explain last | tr -s '\n ' ' ')" 'Warning: no node has the 5[0-9]* MB of memory'
+tap_is "explain --json" "$("$iocom" explain --json last | jq -c '.place.unmet[] | [.need, .wanted >= 5e7, .most < .wanted, .node]')" \
+	'["memory_mb",true,true,"p1"]'
+tap_like "place says it" "$("$iocom" place --mem 50T -- true)" '^Warning: no node has the 5[0-9]* MB of memory'
+tap_is "place --json" "$("$iocom" place --json --mem 50T --io-rate 5 -- true | jq -c '[.unmet[].need]')" '["memory_mb","io_per_s"]'
+tap_like "a node without a disk for stated I/O" "$("$iocom" run --io-rate 5 -- true 2>&1)" \
+	'no node has a disk for the 5 requests/s'
+tap_is "what can be met: no warning, nothing in JSON" \
+	"$("$iocom" run --mem 20M -- true 2>&1)$("$iocom" place --json --mem 20M -- true | jq -c .unmet)" null
+tap_is "what is not stated: none, whatever was learned" "$("$iocom" run -- true 2>&1)" ""
+
 for bad in "explain" "explain a b" "explain --bogus a" "jobs a" "jobs --bogus"; do
 	# shellcheck disable=SC2086 # words
 	tap_is "$bad: 2" "$(status "$iocom" $bad)" 2

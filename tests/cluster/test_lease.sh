@@ -168,7 +168,7 @@ tap_true "and it runs" is_running "$(pid_of cut 1)"
 run late --node "$T" -- "$SCRATCH/job" "$SCRATCH/late.log" 11 6000
 until_true 20 started late
 SHIM=$(shim_of late 1)
-late_state() { on "$T" iocom jobs --all --json | jq -r --arg j "$(job_id late 1)" '.jobs[] | select(.job == $j) | .state'; }
+late_state() { on "$T" iocom jobs --here --all --json | jq -r --arg j "$(job_id late 1)" '.jobs[] | select(.job == $j) | .state'; }
 kill -STOP "$SHIM"
 agent_kill "$T" KILL
 killed=("${FLAGS[@]}")

@@ -195,6 +195,57 @@ until_true 10 is_raw
 tm send-keys Enter '~.'
 left "~. leaves: 255" 255
 tap_true "and hangs up" until_true 5 gone "^sleep ${u}78"
+# A program that has taken the screen: what it set is undone, whichever way one leaves.
+screen_modes() {
+	tm display-message -p 'alternate=#{alternate_on} cursor=#{cursor_flag} mouse=#{mouse_any_flag} keypad=#{keypad_flag}'
+}
+taken='alternate=1 cursor=0 mouse=1 keypad=1' free='alternate=0 cursor=1 mouse=0 keypad=0'
+modes_are() { [ "$(screen_modes)" = "$1" ]; }
+cat >"$dir/fullscreen" <<'D'
+printf '\033[?1049h\033[?1002;1006h\033[?25l\033=\033[?2004h\033[1;44mfull screen\r\n'
+sleep "$1"
+D
+open_screen "$iocom run --pty -- sh $dir/fullscreen ${u}91"
+screen '^full screen' >/dev/null
+tap_is "a program takes the screen" "$(screen_modes)" "$taken"
+tm send-keys Enter '~.'
+screen 'modes are back' >/dev/null
+tap_is "~. from it: the screen, the cursor and the mouse are ours" "$(screen_modes)" "$free"
+left "with the status of one that left: 255" 255
+open_screen "$iocom run --pty -- sh $dir/fullscreen ${u}93"
+screen '^full screen' >/dev/null
+pkill -KILL -f "^sh $dir/fullscreen ${u}93"
+screen 'modes are back' >/dev/null
+tap_is "the program is killed: the same" "$(screen_modes)" "$free"
+left "and its status" 137
+open_screen "$iocom run --pty -- sh $dir/fullscreen ${u}94"
+screen '^full screen' >/dev/null
+kill -HUP "$(client "fullscreen ${u}94")"
+screen 'modes are back' >/dev/null
+tap_is "this program is hung up: the same" "$(screen_modes)" "$free"
+tm kill-server
+server=$((server + 1))
+tm new-session -d -x 80 -y 24 "PS1='here> ' HOME=$dir bash --norc"
+screen '^here>' >/dev/null
+tm send-keys "$iocom run --pty -- sh $dir/fullscreen ${u}95" Enter
+screen '^full screen' >/dev/null
+tm send-keys Enter '~' C-z
+tap_true "~^Z: the prompt is on our screen" until_true 10 modes_are "$free"
+screen 'Stopped' >/dev/null
+tm send-keys 'fg' Enter
+tap_true "fg: the program has it again" until_true 10 modes_are "$taken"
+tm send-keys Enter '~.'
+tap_true "and leaves it" until_true 10 modes_are "$free"
+tm kill-server
+job=$("$iocom" run --pty --detach -- sh "$dir/fullscreen" ${u}96 </dev/null)
+open_screen "$iocom attach $job"
+screen '^full screen' >/dev/null
+tm send-keys Enter '~.'
+screen 'modes are back' >/dev/null
+tap_is "~. from attach: the same" "$(screen_modes)" "$free"
+left "and its status" 0
+tap_like "and the program goes on" "$("$iocom" jobs)" "^$job +running"
+"$iocom" kill -KILL "$job" >/dev/null
 open_screen "$iocom run --pty --escape none -- sh -c 'read x; read y; echo got=\$y; exit 5'"
 until_true 10 is_raw
 tm send-keys Enter '~.' Enter

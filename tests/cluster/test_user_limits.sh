@@ -64,7 +64,7 @@ tap_is "it gets 60 tasks with itself, the rest of 300 is refused" "$(cat "$PAIR/
 heard
 tap_is "another user's job there forks as it likes" \
 	"$(other_user n1 run --node n2 -- sh -c 'for i in 1 2 3 4 5; do sh -c : || exit; done; echo fine' 2>&1)" fine
-groups() { find /sys/fs/cgroup -path "*/$PAIR_SCOPE/n2/jobs/user@65534/n1-*" -prune -type d | wc -l; }
+groups() { find /sys/fs/cgroup -path "*/$PAIR_SCOPE/n2/guests/user@65534/n1-*" -prune -type d | wc -l; }
 tap_calc "its cgroup is below its user's, wherever there is a hierarchy" "$(groups) >= 1"
 pair_stop n2
 pair_agent n2 n1 "${limits[@]}"
@@ -79,7 +79,7 @@ tap_true "and the journal of its home" until_true 20 \
 	tells 'refused [0-9]+ forks of '
 tap_true "the agent counted it" until_true 10 counted forks_refused 1
 tap_is "and no lack of memory" "$(pair_count n2 jobs_oom)" 0
-tap_is "nothing is left of the user's cgroup" "$(find /sys/fs/cgroup -path "*/$PAIR_SCOPE/n2/jobs/user@*" -type d | wc -l)" 0
+tap_is "nothing is left of the user's cgroup" "$(find /sys/fs/cgroup -path "*/$PAIR_SCOPE/n2/guests/user@*" -type d | wc -l)" 0
 
 # --- memory ---
 rm -f "$PAIR/go"
@@ -119,6 +119,23 @@ if awk '$3 == "cgroup" && $4 ~ /pids/ { found = 1 } END { exit !found }' /proc/m
 else
 	tap_skip "an agent without the controller of tasks" "it cannot be taken away here"
 fi
+
+# --- requests from another node ---
+pair_stop n2
+pair_agent n2 n1 --period 1 --user-requests-per-s 1 --min-uid 1
+tap_true "they know each other again" heard
+often() { # a user of n1 asks n2 ten times at once
+	for _ in 1 2 3 4 5 6 7 8 9 10; do pair_user n1 jobs --json; done 2>/dev/null |
+		jq -r '.missing[] | "\(.node) \(.silent) \(.reason)"' | sort | uniq -c
+}
+tap_like "more requests than a user may make: refused there, and said" "$(often)" \
+	'^ +[1-9][0-9]* n2 false you ask more often than one user may \(user_requests_per_s\)'
+tap_calc "and counted there" "$(pair_count n2 requests_refused_rate) > 0"
+tap_is "not here" "$(pair_count n1 requests_refused_rate)" 0
+tap_is "another node's root asks nothing: said once, and the list is whole" \
+	"$(pair_on n1 jobs --json 2>"$PAIR/err" | jq -c '[.missing[] | [.node, .silent]]'; cat "$PAIR/err")" \
+	'[["n2",false]]'$'\n'"iocom jobs: n2: other nodes' root may ask nothing there (allow_root)"
+tap_true "which is no failure" pair_on n1 jobs
 tap_is "a bad value is refused" "$("$IOCOM_BUILD/iocomd" --user-tasks-max many 2>&1 | head -n 1)" \
 	"iocomd: --user-tasks-max: expected a number of tasks from 1 to 4194304, auto or none, not 'many'"
 tap_is "each agent ended with 0" "$(cat "$PAIR/bad" 2>/dev/null)" ""

@@ -265,7 +265,7 @@ class Bed:
         db = self.database(name)
         try:
             return {t: [list(r) for r in db.execute(f"SELECT * FROM {t}")]
-                    for t in ("profile", "behaviour")}
+                    for t in ("profile", "behaviour", "run")}
         finally:
             db.close()
 
@@ -275,7 +275,7 @@ class Bed:
         db = self.database(name)
         try:
             db.execute("BEGIN IMMEDIATE")
-            for table, values in dict(rows, error=[], doubt=[]).items():
+            for table, values in dict({"run": []}, **rows, pin=[], error=[], doubt=[]).items():
                 db.execute(f"DELETE FROM {table}")
                 if values:
                     marks = ",".join("?" * len(values[0]))

@@ -53,7 +53,7 @@ for archive in "$build"/lib*.a; do
 	case ${archive##*/} in librules.a | libtest.a) continue ;; esac # pure; no part of a program
 	used=$(nm -u "$archive" 2>/dev/null)
 	grep -q ' __stack_chk_fail' <<<"$used" || miss "$archive" "has no stack protector"
-	[ -n "$sanitized" ] || grep -qE ' __(memcpy|snprintf|fprintf)_chk' <<<"$used" ||
+	[ -n "$sanitized" ] || grep -qE ' __(memcpy|strcpy|snprintf|fprintf)_chk' <<<"$used" ||
 		miss "$archive" "has no fortified call (-D_FORTIFY_SOURCE)"
 done
 

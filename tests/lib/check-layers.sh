@@ -51,13 +51,13 @@ check_room balancer/view 'include/|balancer/view/'
 for room in user user/*/; do
 	check_room "${room%/}" "include/|user/|bpf/|$skeleton"
 done
-for room in balancer balancer/{batch,doctor,record,run,settings,top}; do
+for room in balancer balancer/{batch,doctor,profile,record,run,settings,settings/owner,top}; do
 	check_room "$room" 'include/|user/|balancer/'
 done
 check_room agent/shim 'include/|user/|agent/'
 # The agent's inner walls: agent*.c alone know all parts.  home/ and guest/ are two parties that
 # talk in messages (cluster/peer_message.h) and include nothing of each other.
-below='include/|user/|balancer/(settings|view)/'
+below='include/|user/|balancer/(profile|settings|view)/'
 check_room agent/base "$below|agent/base/"
 check_room agent/jobs "$below|agent/(base|jobs)/"
 check_room agent/measure "$below|agent/(base|jobs|measure)/"
@@ -68,8 +68,9 @@ check_room agent/cluster "$below|agent/(base|jobs|gate|cluster)/"
 check_room agent/guest "$below|agent/(base|jobs|measure|gate|cluster|guest)/|agent/shim/(lease|order).h"
 check_room agent/home "$below|agent/(base|jobs|measure|gate|cluster|home)/"
 check_room agent/metrics "$below|agent/(base|jobs|measure|gate|cluster|metrics)/"
-check_room agent/front "$below|agent/(base|jobs|measure|gate|cluster|guest|home|front)/"
-check_room agent 'include/|user/|balancer/|agent/(agent|base|jobs|measure|gate|cluster|guest|home|metrics|front)'
+check_room agent/owner "$below|agent/(base|jobs|measure|gate|cluster|guest|owner)/"
+check_room agent/front "$below|agent/(base|jobs|measure|gate|cluster|guest|home|owner|front)/"
+check_room agent 'include/|user/|balancer/|agent/(agent|base|jobs|measure|gate|cluster|guest|home|metrics|owner|front)'
 # The front room asks home and guest by their doors only.
 for door in guest home; do
 	inside=$(grep -nE "#include \"agent/$door/($door"'_own|place|launch|home_leases)\.h' agent/front/*.[ch] || true)

@@ -7,6 +7,7 @@ IOCOM_BUILD=${IOCOM_BUILD:-$PWD/build}
 TESTBED=$PWD/tests/testbed/testbed
 WORK=$IOCOM_BUILD/tests/tools/work
 DISK=/mnt/${IOCOM_TESTBED_MARK:-iocom-disk}
+[ "$DISK" != /mnt/iocom-testbed ] || DISK=/mnt/iocom-disk # the default name, said
 SCRATCH=$(mktemp -d)
 chmod 755 "$SCRATCH"
 

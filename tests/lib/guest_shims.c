@@ -371,6 +371,13 @@ static int played_signal_ask(const char *run_dir, const char *job, int signal)
 	return shims.signal_rc ? shims.signal_rc : shim_pair(shims.signals, &shims.nsignals, job);
 }
 
+static int played_expel_ask(const char *run_dir, const char *job, int signal, const char *why)
+{
+	(void)run_dir;
+	trace_line("ask shim of %s to expel it with signal %d: %s", job, signal, why);
+	return shims.signal_rc ? shims.signal_rc : shim_pair(shims.signals, &shims.nsignals, job);
+}
+
 static int played_signal_answer(int fd)
 {
 	int rc;
@@ -397,5 +404,6 @@ const struct launcher launcher_played = {
 	.owner = played_owner,
 	.secret = played_secret,
 	.signal_ask = played_signal_ask,
+	.expel_ask = played_expel_ask,
 	.signal_answer = played_signal_answer,
 };

@@ -3,6 +3,17 @@
 import struct
 
 
+def receive(s, n):
+    """N bytes of the socket S, or fewer: the other side closed."""
+    data = b""
+    while len(data) < n:
+        more = s.recv(n - len(data))
+        if not more:
+            return data
+        data += more
+    return data
+
+
 def pack(o):
     if o is None:
         return b"\xc0"
@@ -14,4 +25,6 @@ def pack(o):
         return b"\xda" + struct.pack(">H", len(o)) + o.encode()
     if isinstance(o, bytes):
         return b"\xc5" + struct.pack(">H", len(o)) + o
+    if isinstance(o, list):
+        return b"\xdc" + struct.pack(">H", len(o)) + b"".join(pack(e) for e in o)
     return b"\xde" + struct.pack(">H", len(o)) + b"".join(pack(k) + pack(v) for k, v in o.items())

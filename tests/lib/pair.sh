@@ -42,7 +42,8 @@ pair_empty() { # GROUP: removes it; what a job left is killed
 
 pair_end() {
 	local name root
-	for name in n1 n2 munge-n1 munge-n2; do pair_stop "$name"; done
+	# The agents first: "n..." is behind "munge-n...".
+	for name in $(printf '%s\n' "${!PAIR_PID[@]}" | sort -r); do pair_stop "$name"; done
 	while read -r root; do
 		[ ! -d "$root/$PAIR_SCOPE" ] || until_true 5 pair_empty "$root/$PAIR_SCOPE"
 	done < <(pair_groups)

@@ -286,6 +286,7 @@ static void party_settings(struct party *party, unsigned number)
 	*set = (struct settings){
 		.port = PORT,
 		.period_s = 1,
+		.sensitivity = 0.25,
 		.cpu_speed = 1,
 		.accept_jobs = true,
 		.min_uid = 1000,

@@ -23,7 +23,7 @@
 #include "agent/guest/guest.h"
 #include "agent/home/home.h"
 #include "agent/jobs/journal.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 
 #define PARTIES_MAX	   6
 #define PARTIES_LATENCY_MS 1

@@ -283,7 +283,12 @@ int stage_event(int leash, struct launch_event *event)
 
 int stage_signal(const struct stage *stage, const char *job, int signal)
 {
-	int fd = launch_signal_ask(stage->run, job, signal), rc;
+	return stage_expel(stage, job, signal, NULL);
+}
+
+int stage_expel(const struct stage *stage, const char *job, int signal, const char *why)
+{
+	int fd = launch_expel_ask(stage->run, job, signal, why), rc;
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
 	if (fd < 0)

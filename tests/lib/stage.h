@@ -89,6 +89,8 @@ const char *stage_read(const char *path);
 int stage_event(int leash, struct launch_event *event);
 /* Sends the job a signal through its shim. Returns 0 or negative errno. */
 int stage_signal(const struct stage *stage, const char *job, int signal);
+/* The same; the node's owner expels the job, if there is a WHY. */
+int stage_expel(const struct stage *stage, const char *job, int signal, const char *why);
 /* Waits for the shim. Returns its exit code, or -1. */
 int stage_reap(struct job *job);
 /* Returns true if the job's cgroup exists. */

@@ -157,7 +157,7 @@ static int make_guest(struct whole *w, struct iocom_err *err)
 		.cpu_speed = 1,
 		.launcher = &no_launcher,
 		.ports = {w, own_vector, own_sequence, sample_now, something_changed, peers_ask,
-			  &w->peers, peers_answer},
+			  &w->peers, peers_answer, .owner = NULL},
 	};
 	struct pulse_jobs jobs;
 	int rc = guest_new(&w->guest, &config, err);
@@ -219,6 +219,7 @@ static int make_ground(struct whole *w, const char *journal, struct iocom_err *e
 	strcpy(w->set.run_dir, w->dir);
 	strcpy(w->set.state_dir, w->dir);
 	w->set.period_s = 1;
+	w->set.sensitivity = 0.25;
 	w->set.cpu_speed = 1;
 	w->set.accept_jobs = true;
 	w->set.lease_s = 30;

@@ -14,7 +14,7 @@
 #include "agent/guest/guest.h"
 #include "agent/home/home.h"
 #include "agent/measure/pulse.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 
 struct whole {
 	struct settings set;

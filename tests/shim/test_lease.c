@@ -260,6 +260,59 @@ static void test_signal_is_the_users(void **state)
 	assert_int_equal(end.value, SIGKILL);
 }
 
+/* Returns true if PID catches SIGTERM. */
+static bool catches_term(pid_t pid)
+{
+	unsigned long long caught = 0;
+	char path[64], line[256];
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	in = fopen(path, "r");
+	while (in && fgets(line, sizeof(line), in))
+		(void)sscanf(line, "SigCgt: %llx", &caught);
+	if (in)
+		fclose(in);
+	return caught & 1ull << (SIGTERM - 1);
+}
+
+/* The node's owner expels it: one with a lease may run again, unless it ended well all the same. */
+static void test_expelled(void **state)
+{
+	static const struct {
+		const char *script;
+		uint64_t lease_ms;
+		unsigned kind, value;
+		const char *text;
+	} cases[] = {
+		{"sleep 976", 60000, 3, 255, "expelled; it may run again elsewhere"},
+		{"trap 'exit 3' TERM; while :; do sleep 0.05; done", 60000, 3, 255,
+		 "expelled; it may run again elsewhere"},
+		{"trap 'exit 0' TERM; while :; do sleep 0.05; done", 60000, 0, 0, ""},
+		{"sleep 977", 0, 1, SIGTERM, "expelled"},
+		{"trap 'exit 3' TERM; while :; do sleep 0.05; done", 0, 0, 3, "expelled"},
+	};
+	struct stage *stage = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct want want = {SH(cases[i].script), .lease_ms = cases[i].lease_ms};
+		struct launch_event end;
+		pid_t pid;
+		struct job job = begin(stage, &want, &pid);
+
+		for (int n = 0; !strncmp(cases[i].script, "trap", 4) && !catches_term(pid); n++) {
+			assert_true(n < 1000);
+			usleep(10000);
+		}
+		assert_int_equal(stage_expel(stage, job.name, SIGTERM, "expelled"), 0);
+		end = finish(stage, &job);
+		if (end.kind != cases[i].kind || end.value != cases[i].value ||
+		    strcmp(end.text, cases[i].text) != 0)
+			fail_msg("%s: kind %d, value %d: %s", cases[i].script, (int)end.kind,
+				 (int)end.value, end.text);
+	}
+}
+
 static void test_client_lost(void **state)
 {
 	struct want want = {SH("sleep 975"), .lease_ms = 60000, .grace_ms = 300};
@@ -601,6 +654,7 @@ int main(void)
 		cmocka_unit_test(test_lease_over_for_what_is_left),
 		cmocka_unit_test(test_lease_over_for_a_slow_client),
 		cmocka_unit_test(test_signal_is_the_users),
+		cmocka_unit_test(test_expelled),
 		cmocka_unit_test(test_client_lost),
 		cmocka_unit_test(test_agent_speaks_garbage),
 		cmocka_unit_test(test_lease_outlives_no_shim),

@@ -146,6 +146,8 @@ wrong 1 "cannot open /none/t.swf: No such file" replay /none/t.swf
 wrong 1 "cannot open /none/r: No such file" replay /none/r --check
 wrong 1 "cannot open /none/t.csv: No such file" CSD --trace /none/t.csv --seeds 1
 wrong 2 "expected DIR PART" merge m
+wrong 2 "expected DIR PART.*directory to write to comes first, and '.*csd.csv' is none" merge "$data/csd.csv" "$data/csd.csv"
+wrong 2 "expected DIR PART" merge "$data/csd.csv"
 wrong 1 "cannot read /none/p: No such file" merge m /none/p
 wrong 1 "csd.csv:1: expected " merge m "$data/csd.csv"
 wrong 2 "unexpected 'x'" params x
@@ -169,6 +171,38 @@ done
 sim "${base[@]}" --out closed >&-
 tap_is "standard output closed: 1, the files whole" "$? $(inside closed)" \
 	"1 run.csv run.json $(command -v gnuplot >/dev/null && echo 'run.svg ')"
+
+# --- what is there already is not replaced, unless one says so
+earlier_work() { echo mine >"$1"; }
+mkdir -p kept
+for name in run.csv run.json run.svg; do
+	earlier_work "kept/$name"
+	sim "${base[@]}" --out kept >out
+	tap_is "$name is there: 1, said before anything runs, and it stays" \
+		"$? $(cat err) $(wc -c <out) $(inside kept)$(cat "kept/$name")" \
+		"1 iocom-sim run: kept/$name is there already; --force replaces it 0 $name mine"
+	rm "kept/$name"
+done
+earlier_work kept/run.csv
+sim "${base[@]}" --force --out kept >out
+tap_is "--force replaces it: 0" "$? $(grep -cx mine kept/run.csv)" "0 0"
+earlier_work kept/replay.csv
+sim replay "$data/csd.csv" --policy nlb --out kept >out
+tap_is "replay: likewise" "$? $(cat kept/replay.csv)" "1 mine"
+earlier_work kept/run.part-1-of-2.jsonl
+sim "${base[@]}" --shard 1/2 --out kept >out
+tap_is "a part: likewise" "$? $(cat kept/run.part-1-of-2.jsonl)" "1 mine"
+earlier_work kept/r.rec
+sim run --workload "$gen" --nodes 6xfc --policy wal --seeds 1 --record kept/r.rec
+tap_is "--record: likewise" "$? $(cat kept/r.rec)" "1 mine"
+sim run --workload "$gen" --nodes 6xfc --policy wal --seeds 1 --export-view kept/r.rec
+tap_is "--export-view: likewise" "$? $(cat kept/r.rec) $(cat err)" \
+	"1 mine iocom-sim run: kept/r.rec is there already; --force replaces it"
+sim run --workload "$gen" --nodes 6xfc --policy wal --seeds 1 --force --export-view kept/r.rec
+tap_is "with --force it is replaced" "$? $(jq -r .version kept/r.rec)" "0 1"
+mkfifo kept/pipe
+sim run --workload "$gen" --nodes 6xfc --policy wal --seeds 1 --force --record kept/pipe
+tap_is "what is no file is not replaced, even so" "$? $(test -p kept/pipe && echo pipe)" "1 pipe"
 
 # --- what is written
 grid=(run --workload "gen:fc,jobs=40" --nodes 6xfc --policy "nlb,wal,feedback+io" --seeds 2
@@ -210,7 +244,7 @@ if command -v gnuplot >/dev/null; then
 	# What has no value at all: a plot of nothing, not an error.
 	for sweep in "" "--sweep w_io=0.1,0.5" "--sweep load.arrivals=poisson,regular"; do
 		# shellcheck disable=SC2086 # words
-		sim "${base[@]}" $sweep --measure slowdown_kind_9 --out none >/dev/null
+		sim "${base[@]}" $sweep --measure slowdown_kind_9 --force --out none >/dev/null
 		tap_is "a measure without a value ${sweep:+($sweep)}: 0" "$? $(cat err)" "0 "
 		tap_true "still XML" is_xml none/run.svg
 	done
@@ -224,7 +258,7 @@ tap_like "and it says so" "$(cat err)" "no figures: gnuplot is not installed .*C
 tap_is "CSV and JSON are there" "$(inside bare)" "run.csv run.json "
 cp -r whole earlier
 touch earlier/run.svg earlier/mine.svg
-PATH=$dir/nothing-on-path /usr/bin/timeout 60 "$build/iocom-sim" "${grid[@]}" --out earlier >/dev/null 2>err
+PATH=$dir/nothing-on-path /usr/bin/timeout 60 "$build/iocom-sim" "${grid[@]}" --force --out earlier >/dev/null 2>err
 tap_is "and the figure of an earlier run is gone, others are not" "$(inside earlier)" \
 	"mine.svg run.csv run.json "
 tap_is "and the same" "$(cat bare/run.csv bare/run.json | cksum)" "$(cat whole/run.csv whole/run.json | cksum)"
@@ -326,18 +360,18 @@ tap_is "iocom place --view decides as the simulator did" \
 
 # --- the output for people fits a screen, names the best policy and what the trace lacks
 wide() { awk 'length > 80' "$1"; }
-sim replay "$data/csd.csv" --policy nlb,cpu-re,iocm-re --out screen >out
+sim replay "$data/csd.csv" --policy nlb,cpu-re,iocm-re --force --out screen >out
 tap_is "replay's table fits 80 columns" "$? $(wide out)" "0 "
 tap_like "with the machines" "$(cat out)" '^machines: [0-9]+xhost'
 tap_like "and a sentence on the best" "$(cat out)" \
 	'^(least mean slowdown: [a-z-]+, [0-9]+ % below [a-z-]+|the policies do not differ in mean slowdown)$'
 tap_like "unused disks are reported" "$(cat out)" '^No disk was used: the trace has no disk'
-sim replay "$data/csd.csv" --policy nlb,cpu-re --set load.io_per_ms=0.1 --out screen >out
+sim replay "$data/csd.csv" --policy nlb,cpu-re --set load.io_per_ms=0.1 --force --out screen >out
 tap_is "used disks are not reported" "$(grep -c 'No disk was' out)" 0
 sim replay "$data/log.swf" --set load.requested=yes --set load.tasks_max=1 --policy nlb --json >out
 tap_like "every option of a trace can be set, and notes are told" \
 	"$? $(jq -r .facts.workload out)" '^0 SWF job log .*, 4 jobs, 1 records left out; .* as requested'
-sim replay "$data/darshan.csv" --policy nlb --out screen >out
+sim replay "$data/darshan.csv" --policy nlb --force --out screen >out
 tap_like "a Darshan log gets a machine for each process of its widest job" "$(cat out)" \
 	"^machines: $(awk -F, 'NR > 1 { print $4 }' "$data/darshan.csv" | sort -n | tail -n 1)xhost"
 for name in "$data/log.swf" - /dev/stdin; do
@@ -348,7 +382,7 @@ results() { jq -c .results "$1"; }
 tap_is "from a pipe: the same numbers" "$(results out--)$(results out-stdin)" \
 	"$(results out-log.swf)$(results out-log.swf)"
 sim run --workload gen:acm-30,jobs=40 --nodes 32xacm --seeds 2 --sweep load.io_per_ms=0.1,0.5 \
-	--policy nlb,cpu-re,mem-re,io-re,wal,iocm-re,iocm-pm,random --out screen >out
+	--policy nlb,cpu-re,mem-re,io-re,wal,iocm-re,iocm-pm,random --force --out screen >out
 tap_is "a sweep of eight policies fits 80 columns" "$? $(wide out)" "0 "
 tap_is "and has all of them" "$(grep -oE '(nlb|cpu-re|mem-re|io-re|wal|iocm-re|iocm-pm|random)( |$)' out |
 	sort -u | wc -l)" 8
@@ -374,12 +408,12 @@ for seed in 3 4; do
 done
 for round in 1 2 3; do
 	for seed in 3 4; do
-		timeout 60 "$build/iocom-sim" "${base[@]}" --seed $seed --out both >/dev/null &
+		timeout 60 "$build/iocom-sim" "${base[@]}" --seed $seed --force --out both >/dev/null &
 	done
 	wait
 	rm -rf fresh
 	for seed in 3 4 5; do
-		timeout 60 "$build/iocom-sim" "${base[@]}" --seed $seed --out fresh >/dev/null 2>>fresh-err &
+		timeout 60 "$build/iocom-sim" "${base[@]}" --seed $seed --force --out fresh >/dev/null 2>>fresh-err &
 	done
 	wait
 	tap_is "three at once make the directory" "$(cat fresh-err)" ""

@@ -33,6 +33,7 @@
  *             meant for another node, said to be from the node itself, an unknown type, no body, no
  *             head
  *   done      how an unknown job ended, and with it $FORGE_JOB: as another node's
+ *   claim     a user asks to kill $FORGE_JOB, with a credential that nobody made
  *
  * bulletin:
  *   key       sealed with the key of another epoch
@@ -66,6 +67,7 @@
 #include "user/channel/version.h"
 #include "user/clock.h"
 #include "user/pack.h"
+#include "user/user_ask.h"
 
 #define ANSWER_MS  10000
 #define REFUSED_MS 250 /* most refused messages get no answer: the log must show them */
@@ -201,6 +203,34 @@ static void pack_ends(msgpack_sbuffer *body)
 	job_report_pack(&r, body);
 }
 
+/* What the user's own client would send, but for the credential. */
+static void pack_user(msgpack_sbuffer *out)
+{
+	struct user_ask ask = {.nonce = "00112233445566778899aabbccddeeff"};
+	struct peer_request request = {.type = PEER_USER};
+	const char *job = getenv("FORGE_JOB");
+	msgpack_sbuffer inner;
+	msgpack_packer pk;
+	char credential[300];
+	void *packed;
+
+	pack_begin(&pk, &inner, 3);
+	pack_str(&pk, "op", "kill");
+	pack_str(&pk, "job", job ? job : "");
+	pack_u64(&pk, "uid", 0);
+	snprintf(ask.node, sizeof(ask.node), "%s", name);
+	ask.request = inner.data;
+	ask.length = inner.size;
+	if (user_ask_pack(&ask, &packed, &request.user.length))
+		cannot("pack", "out of memory");
+	snprintf(credential, sizeof(credential), "MUNGE:%0200d:", 0);
+	request.user.credential = credential;
+	request.user.ask = packed;
+	peer_request_pack(&request, out);
+	free(packed);
+	msgpack_sbuffer_destroy(&inner);
+}
+
 /* Asks to kill a job that does not exist: harmless if it is obeyed. */
 static void pack_control(const char *how, msgpack_sbuffer *out)
 {
@@ -213,6 +243,8 @@ static void pack_control(const char *how, msgpack_sbuffer *out)
 		last_id++;
 	if (done) {
 		pack_ends(&body);
+	} else if (!strcmp(how, "claim")) {
+		pack_user(&body);
 	} else {
 		pack_begin(&pk, &body, 2);
 		pack_u64(&pk, "uid", 0);
@@ -222,7 +254,11 @@ static void pack_control(const char *how, msgpack_sbuffer *out)
 	if (!strcmp(how, "head"))
 		pack_u64(&pk, "id", last_id);
 	else {
-		pack_str(&pk, "type", !strcmp(how, "type") ? "format" : done ? "done" : "kill");
+		pack_str(&pk, "type",
+			 !strcmp(how, "type")	 ? "format"
+			 : !strcmp(how, "claim") ? "user"
+			 : done			 ? "done"
+						 : "kill");
 		pack_str(&pk, "from", own ? name : "mallory");
 		pack_str(&pk, "to", strcmp(how, "to") ? name : "another");
 		pack_str(&pk, "job", "mallory-0-1");

@@ -51,9 +51,15 @@ tap_is "-k: and outputs are complete" "$(batch -j 3 -k "$dir/commands" | uniq -c
 tap_is "-k: many outputs can wait for a long command" \
 	"$(batch -j 2 -k "$dir/commands" | cmp - <(seq 500) && echo same)" same
 
+tap_is "a log that is there: 125, and it stays" \
+	"$(status batch --log "$dir/log" "$dir/commands") $(wc -l <"$dir/log") $(cat "$dir/err")" \
+	"125 61 iocom batch: $dir/log is there already; --force replaces it"
+tap_is "--force is for a new list and a log" \
+	"$(status batch --force "$dir/commands") $(status batch --force --resume --log "$dir/log" "$dir/commands")" "125 125"
+
 # --- their statuses ---
 lines true 'exit 3' false 'kill -TERM $$' no-such-command 'echo fine'
-tap_is "the exit status is the number of failed commands" "$(status batch -j 2 --log "$dir/log" "$dir/commands")" 4
+tap_is "the exit status is the number of failed commands" "$(status batch -j 2 --force --log "$dir/log" "$dir/commands")" 4
 tap_is "the log has each command with its status" \
 	"$(jq -r '"\(.sequence) \(.state) \(.status)"' "$dir/log" | sort | tr '\n' ' ')" \
 	"1 ended 0 2 ended 3 3 ended 1 4 ended 143 5 ended 127 6 ended 0 "
@@ -70,7 +76,7 @@ chmod 666 "$dir/log"
 who=()
 [ "$(id -u)" -ne 0 ] || who=(setpriv --reuid 65534 --clear-groups)
 lines no-such-command plain-file /etc/passwd /no/such/command /etc true
-{ PATH=$dir/shut:$dir/plain:$PATH timeout 30 "${who[@]}" "$dir/iocom" batch --here -q -j 1 --log "$dir/log" <"$dir/commands"; } 2>"$dir/err"
+{ PATH=$dir/shut:$dir/plain:$PATH timeout 30 "${who[@]}" "$dir/iocom" batch --here -q -j 1 --force --log "$dir/log" <"$dir/commands"; } 2>"$dir/err"
 tap_is "a command not found, or not executable, has the same status as in iocom run" \
 	"$(jq -r '"\(.command) \(.status)"' "$dir/log" | tr '\n' ' ')" \
 	"no-such-command 127 plain-file 126 /etc/passwd 126 /no/such/command 127 /etc 126 true 0 "
@@ -82,7 +88,7 @@ tap_is "no commands: nothing to do" "$(status batch </dev/null)" 0
 
 printf 'true \\377\\n' >"$dir/commands"
 tap_is "a name that is not UTF-8 has its line" \
-	"$(status batch --log "$dir/log" "$dir/commands") $(jq -r .status "$dir/log")" "0 0"
+	"$(status batch --force --log "$dir/log" "$dir/commands") $(jq -r .status "$dir/log")" "0 0"
 
 # --- the summary ---
 lines true 'exit 3' true
@@ -115,7 +121,7 @@ tap_is "and the running commands are ended" "$(running 97)" 0
 tap_is "SIGPIPE ignored: 255" "${PIPESTATUS[0]}" 255
 tap_like "and it says why" "$(cat "$dir/err")" "cannot write a command's output: Broken pipe"
 { seq 5 | sed "s|.*|mkdir $dir/first-&|"; echo "sleep 96.$$"; seq 6 8 | sed "s|.*|mkdir $dir/first-&|"; } >"$dir/commands"
-"$iocom" batch --here -j 1 --log "$dir/log" "$dir/commands" 2>"$dir/err" &
+"$iocom" batch --here -j 1 --force --log "$dir/log" "$dir/commands" 2>"$dir/err" &
 pid=$!
 sleeps() { [ "$(running 96)" = 1 ]; }
 tap_true "the list waits at a long command" until_true 10 sleeps
@@ -147,7 +153,7 @@ tap_is "--resume without --log" "$(status batch --resume "$dir/commands")" 125
 # --- a worker is lost: its command runs at most once ---
 # shellcheck disable=SC2016
 lines "echo begun >>$dir/begun; kill -KILL \$PPID; sleep 1" 'echo other'
-tap_is "its command is lost: 255" "$(status batch -j 1 --log "$dir/log" "$dir/commands")" 255
+tap_is "its command is lost: 255" "$(status batch -j 1 --force --log "$dir/log" "$dir/commands")" 255
 tap_like "and is named" "$(cat "$dir/err")" 'outcome is unknown: echo begun'
 tap_is "it is not run again" "$(wc -l <"$dir/begun")" 1
 tap_is "the log says lost" "$(jq -r 'select(.sequence == 1) | .state' "$dir/log")" lost

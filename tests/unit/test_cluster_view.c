@@ -204,6 +204,38 @@ static void test_charges_end(void **state)
 	assert_int_equal(cluster_view_charges_lost(view), 0);
 }
 
+/* A charge that is taken back leaves the view as it was, with the other charges. */
+static void test_a_charge_is_taken_back(void **state)
+{
+	struct iocom_vector a = make("a", 0.01, 0.02), b = make("b", 0.05, 0.1);
+	struct view_charge one = {
+		.node = "a", .boot_id = 1, .sequence = 11, .since_ns = 10 * S, .request = io_job};
+	uint64_t first, second;
+
+	(void)state;
+	matrix_put(&matrix, &a, 0, 10 * S);
+	matrix_put(&matrix, &b, 0, 10 * S);
+	assert_string_equal(decide(10 * S), "a");
+	first = cluster_view_charge(view, &one);
+	assert_string_equal(decide(10 * S), "b");
+	second = cluster_view_charge(view, &one);
+	assert_true(first && second > first);
+	assert_int_equal(cluster_view_charges(view), 2);
+	cluster_view_uncharge(view, first);
+	assert_int_equal(cluster_view_charges(view), 1);
+	assert_string_equal(decide(10 * S), "b");
+	/* What has ended, what never was, and what is to come change nothing. */
+	cluster_view_uncharge(view, first);
+	cluster_view_uncharge(view, 0);
+	cluster_view_uncharge(view, second + 1);
+	assert_int_equal(cluster_view_charges(view), 1);
+	cluster_view_uncharge(view, second);
+	assert_int_equal(cluster_view_charges(view), 0);
+	assert_string_equal(decide(10 * S), "a");
+	strcpy(one.node, "unknown");
+	assert_int_equal(cluster_view_charge(view, &one), 0);
+}
+
 static void test_the_oldest_charge_makes_room(void **state)
 {
 	struct iocom_vector a = make("a", 0.01, 0.02), b = make("b", 0.05, 0.1);
@@ -598,6 +630,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BY_HAND(test_charges_turn_the_decision),
+		BY_HAND(test_a_charge_is_taken_back),
 		BY_HAND(test_charges_end),
 		BY_HAND(test_a_charge_drops_the_corrections),
 		BY_HAND(test_expectations),

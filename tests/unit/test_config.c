@@ -40,7 +40,7 @@ static void test_precedence(void **state)
 
 	(void)state;
 	write_file("# comment\n[iocom]\n  period = 2.5\nport=7900 ; why\nstate_dir = /x\n"
-		   "accept_jobs = off\npeers = a, b:7800\n");
+		   "accept_jobs = off\npeers = a, b:7800\nlisten = 10.0.0.1\n");
 	assert_int_equal(load(&s, &err, NULL, NULL), 0);
 	assert_true(s.period_s == 2.5);
 	assert_int_equal(s.port, 7900);
@@ -52,9 +52,26 @@ static void test_precedence(void **state)
 	assert_int_equal(s.peers[1].port, 7800);
 	assert_int_equal(settings_complete(&s, &err), 0);
 	assert_int_equal(s.peers[0].port, 7900);
-	assert_string_equal(s.listen, "127.0.0.1");
+	assert_string_equal(s.address, "10.0.0.1");
+	assert_true(s.sensitivity == 0.25);
 	assert_int_equal(load(&s, &err, "--period", "3"), 0);
 	assert_true(s.period_s == 3); /* the flag overrides the file */
+}
+
+/* Peers could not reach a node that listens nowhere: it must not seem to be in a cluster. */
+static void test_peers_need_listen(void **state)
+{
+	struct iocom_err err;
+	struct settings s;
+
+	(void)state;
+	write_file("[iocom]\npeers = n2.lab, n3.lab\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	assert_int_equal(settings_complete(&s, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "peers are named (n2.lab ...), but no address to listen"));
+	write_file("[iocom]\npeers = n2.lab\nlisten = 10.0.0.1\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	assert_int_equal(settings_complete(&s, &err), 0);
 }
 
 struct mistake {
@@ -81,6 +98,8 @@ static void test_mistakes(void **state)
 		{"[iocom]\nscope = disk=loop0\n", "a scope needs cgroup="},
 		{"[iocom]\nscope = cgroup=../x\n", "not a usable path"},
 		{"[iocom]\nmetrics_listen = localhost\n", "expected a numeric address"},
+		{"[iocom]\ncluster = lab one\n", "expected a cluster's name"},
+		{"[iocom]\nsensitivity = 0\n", "0.01"},
 		{"[iocom]\nmetrics_listen = 127.0.0.1:0\n", "with a port from 1"},
 		{"[iocom]\nmetrics_listen = [::1:7703\n", "expected [ADDRESS]:PORT"},
 		{"[iocom]\nmetrics_max_jobs = 10001\n", "from 0 to 10000"},
@@ -343,12 +362,19 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_precedence),   cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_metrics_port), cmocka_unit_test(test_long_line),
-		cmocka_unit_test(test_flags),	     cmocka_unit_test(test_scope),
-		cmocka_unit_test(test_peers),	     cmocka_unit_test(test_wildcard),
-		cmocka_unit_test(test_help),	     cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_retired),	     cmocka_unit_test(test_users),
+		cmocka_unit_test(test_peers_need_listen),
+		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_metrics_port),
+		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_flags),
+		cmocka_unit_test(test_scope),
+		cmocka_unit_test(test_peers),
+		cmocka_unit_test(test_wildcard),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_retired),
+		cmocka_unit_test(test_users),
 	};
 	int fd = mkstemp(path), rc;
 

@@ -254,7 +254,7 @@ static void test_step_fails(void **state)
 	assert_old(backup);
 	/* The second step fails: the first is taken back with it. */
 	tell(path, "DROP TRIGGER stop; CREATE VIEW b AS SELECT 1");
-	assert_int_equal(database_open(&d, path, &layout, &err), -EIO);
+	assert_int_equal(database_open(&d, path, &layout, &err), -EUCLEAN);
 	assert_int_equal(ask(path, "PRAGMA user_version"), 0);
 	assert_int_equal(ask(path, "SELECT count(*) FROM a WHERE word LIKE '%+%'"), 0);
 	tell(path, "DROP VIEW b");

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/peer_cause.h"
 #include "agent/base/seal_refusal.h"
 #include "agent/gate/gate_message.h"
 
@@ -57,6 +58,11 @@ static struct gate_message good(enum gate_type type, const char **tail, size_t *
 		break;
 	case GATE_SKEWED:
 		strcpy(m.skewed.node, "n1");
+		break;
+	case GATE_TROUBLE:
+		strcpy(m.trouble.at.address, "10.0.0.1");
+		m.trouble.cause = PEER_C_REFUSED;
+		*tail = "nothing listens there";
 		break;
 	case GATE_ANSWERED:
 		m.answered.rc = -ETIMEDOUT;
@@ -161,7 +167,7 @@ static void test_each_type(void **state)
 		packet[sizeof(uint32_t)]++;
 		assert_int_equal(read_as(side, nfds), -EBADMSG);
 	}
-	assert_int_equal(types, 13 + 12);
+	assert_int_equal(types, 13 + 13);
 }
 
 static void test_no_such_type(void **state)
@@ -229,6 +235,10 @@ static void test_strings(void **state)
 	endless(GATE_RENEW, renew.from);
 	endless(GATE_VECTOR, vector.vector.name);
 	endless(GATE_VECTOR, vector.vector.address);
+	endless(GATE_VECTOR, vector.at.address);
+	endless(GATE_TROUBLE, trouble.at.address);
+	endless(GATE_HELLO, hello.from);
+	endless(GATE_QUESTION, question.from);
 }
 
 static void test_bools(void **state)
@@ -247,6 +257,8 @@ static void test_bools(void **state)
 		wrong(GATE_STREAM_OVER, stream_over.taken, &b, 1);
 		wrong(GATE_RENEWED, renewed.answered, &b, 1);
 		wrong(GATE_VECTOR, vector.direct, &b, 1);
+		wrong(GATE_ANSWERED, answered.connected, &b, 1);
+		wrong(GATE_ANSWERED, answered.cut, &b, 1);
 		wrong(GATE_QUESTION, question.proven, &b, 1);
 	}
 }
@@ -278,6 +290,9 @@ static void test_numbers(void **state)
 	wrong_int(GATE_STREAM, OFFSET(stream.hello.kind), 2, 4);
 	wrong_int(GATE_STREAM, OFFSET(stream.hello.kind), -1, 4);
 	wrong_int(GATE_SKEWED, OFFSET(skewed.node), 0, 1);
+	wrong_int(GATE_TROUBLE, OFFSET(trouble.at.address), 0, 1);
+	wrong_int(GATE_TROUBLE, OFFSET(trouble.cause), PEER_CAUSES, 4);
+	wrong_int(GATE_TROUBLE, OFFSET(trouble.cause), -1, 4);
 	/* The credential is in the tail, also where the sum of the two numbers overflows. */
 	wrong_int(GATE_HELLO, OFFSET(hello.credential), 2, 4);
 	wrong_int(GATE_HELLO, OFFSET(hello.credential_length), 2, 4);

@@ -457,7 +457,7 @@ static void test_journal_does_not_take_a_start(void **state)
 	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EIO);
 	full_disk_mend();
 	full_disk_lock(true);
-	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EIO);
+	assert_int_equal(gstage_come("n2-1-1", nonce, &anna), -EBUSY);
 	full_disk_lock(false);
 	assert_int_equal(shims.n, 0);
 	gstage_show();

@@ -46,10 +46,12 @@ static struct {
 	char why[400];
 } last;
 
+static double own_load = 1;
+
 static void own_vector(void *arg, struct iocom_vector *own)
 {
 	(void)arg;
-	*own = fixture_vector("n1", 1);
+	*own = fixture_vector("n1", own_load);
 }
 
 static bool mute(void *arg)
@@ -426,6 +428,50 @@ static void test_doubted_node(void **state)
 	assert_true(last.doubt > 2);
 }
 
+/* Says of NODE, as its vector does, that it has this LOAD. */
+static void claims(const char *node, double load)
+{
+	static uint64_t sequence = 100;
+	struct iocom_vector v = fixture_vector(node, load);
+
+	v.sequence = ++sequence;
+	assert_int_equal(matrix_put(&matrix, &v, 0, loop_boot_ns(base.loop)), 0);
+}
+
+/*
+ * A node that always says that it is idle while the jobs there wait is chosen at first, and no more
+ * when that was observed: what it claims is bounded by what its jobs took.
+ */
+static void test_idle_liar(void **state)
+{
+	struct placement_ask ask = job_of("sort", "");
+	unsigned there = 0;
+	struct job_report r;
+	uint64_t wall_ms;
+
+	(void)state;
+	strcpy(ask.policy, "least-delay");
+	own_load = 6;
+	for (int i = 0; i < 30; i++) {
+		claims("n2", 0);
+		claims("n3", 6);
+		submit(&ask);
+		if (i == 0)
+			assert_string_equal(last.node, "n2");
+		there += !strcmp(last.node, "n2");
+		/* Jobs at the others take what these nodes let expect. */
+		wall_ms = !strcmp(last.node, "n2") ? 90000 : 4500;
+		loop_advance(base.loop, wall_ms * CLOCK_NS_PER_MS);
+		r = report_of("exited", wall_ms);
+		r.behaviour.run_wait_ms = (double)wall_ms - 2000;
+		tell(&r);
+	}
+	own_load = 1;
+	assert_true(there >= 1 && there <= 5);
+	assert_string_not_equal(last.node, "n2");
+	assert_true(last.doubt > 2);
+}
+
 /* A class never seen: what is typical of the user's classes is guessed of it. */
 static void test_typical_needs(void **state)
 {
@@ -756,6 +802,7 @@ int main(void)
 		CASE(test_running_jobs),
 		CASE(test_typical_needs),
 		CASE(test_doubted_node),
+		CASE(test_idle_liar),
 		CASE(test_waits),
 		CASE(test_lies),
 		CASE(test_clock_steps_back),

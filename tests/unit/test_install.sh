@@ -28,6 +28,7 @@ tap_is "the sample for later" "$(same "$kept" "$sample")" same
 for program in sbin/iocomd bin/iocom libexec/iocom/iocom-shim; do
 	tap_is "$program" "$(test -x "$dir/root/usr/$program" && echo there)" there
 done
+tap_is "bash's completion" "$(same "$dir/root/usr/share/bash-completion/completions/iocom" "$here/balancer/iocom.bash-completion")" same
 tap_is "nothing outside of DESTDIR is named" "$(grep -c "$dir" "$dir/root/etc/systemd/system/iocomd.service")" 0
 user=$dir/root/etc/sysusers.d/iocom.conf
 profile=$dir/root/etc/apparmor.d/iocom-net

@@ -665,7 +665,7 @@ static void test_damaged(void **state)
 	snprintf(damaged, sizeof(damaged), "%s.damaged", path);
 	size = copy_part("/proc/self/exe", damaged, 5000);
 	assert_true(size > 5000);
-	assert_int_equal(journal_open(&j, damaged, &err), -EIO);
+	assert_int_equal(journal_open(&j, damaged, &err), -EUCLEAN);
 	assert_non_null(strstr(err.text, damaged));
 	assert_int_equal(copy_part(damaged, "/dev/null", 0), 5000);
 	unlink(damaged);

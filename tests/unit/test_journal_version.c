@@ -243,7 +243,7 @@ static void test_migration(void **state)
 	assert_string_equal(journal_backup(j), backup);
 	check_new(j);
 	journal_close(j);
-	assert_int_equal(ask(path, "PRAGMA user_version"), 2);
+	assert_int_equal(ask(path, "PRAGMA user_version"), 3);
 	assert_old(backup);
 	assert_int_equal(stat(backup, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
@@ -297,7 +297,7 @@ static void test_failure(void **state)
 
 static void take_older(void *arg, const struct journal_job *job)
 {
-	assert_true(job->wall_ms == 0 && job->expectation.there_ms == 0);
+	assert_true(job->wall_ms == 0 && job->slowdown == 0 && job->expectation.there_ms == 0);
 	assert_int_equal(job->expectation.basis, 0);
 	++*(int *)arg;
 }
@@ -327,6 +327,41 @@ static void test_version_1(void **state)
 			 0);
 }
 
+/* A file of version 2, as the release before wrote it: its jobs have no slowdown, new ones do. */
+static void test_version_2(void **state)
+{
+	struct journal_job end = {.job = "n1-1-1",
+				  .state = "exited",
+				  .start_ns = 1,
+				  .end_ns = 2,
+				  .wall_ms = 8,
+				  .slowdown = 4};
+	char copy[96];
+	struct journal *j = NULL;
+	int n = 0;
+
+	(void)state;
+	make_old();
+	assert_int_equal(journal_open(&j, path, &err), 0);
+	journal_close(j);
+	j = NULL;
+	tell(path, "ALTER TABLE home DROP COLUMN slowdown");
+	tell(path, "PRAGMA user_version=2");
+	assert_int_equal(journal_open(&j, path, &err), 0);
+	snprintf(copy, sizeof(copy), "%s.v2-backup", path);
+	assert_string_equal(journal_backup(j), copy);
+	assert_int_equal(journal_list(j, (uid_t)-1, true, 100, take_older, &n), 0);
+	assert_int_equal(n, JOBS + 1);
+	assert_int_equal(journal_home_end(j, &end, &err), 0);
+	journal_close(j);
+	assert_int_equal(ask(path, "SELECT sum(slowdown) FROM home"), 4);
+	assert_int_equal(ask(path, "PRAGMA user_version"), 3);
+	assert_int_equal(ask(copy, "SELECT count(*) FROM pragma_table_info('home')"
+				   " WHERE name='slowdown'"),
+			 0);
+	unlink(copy);
+}
+
 static void test_newer(void **state)
 {
 	struct journal *j = NULL;
@@ -336,12 +371,12 @@ static void test_newer(void **state)
 	assert_int_equal(journal_open(&j, path, &err), 0);
 	journal_close(j);
 	j = NULL;
-	tell(path, "PRAGMA user_version=3");
+	tell(path, "PRAGMA user_version=4");
 	assert_int_equal(journal_open(&j, path, &err), -ENOTSUP);
 	assert_null(j);
 	assert_non_null(strstr(err.text, "the job journal"));
-	assert_non_null(strstr(err.text, "layout version 3"));
-	assert_non_null(strstr(err.text, "versions up to 2"));
+	assert_non_null(strstr(err.text, "layout version 4"));
+	assert_non_null(strstr(err.text, "versions up to 3"));
 	assert_int_equal(ask(path, "SELECT count(*) FROM home"), JOBS + 1);
 }
 
@@ -350,7 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_migration), cmocka_unit_test(test_first_layout),
 		cmocka_unit_test(test_failure),	  cmocka_unit_test(test_version_1),
-		cmocka_unit_test(test_newer),
+		cmocka_unit_test(test_version_2), cmocka_unit_test(test_newer),
 	};
 	char command[80];
 	int rc;

@@ -106,6 +106,31 @@ static void test_silence(void **state)
 	matrix_fini(&m);
 }
 
+/* A node whose agent stops says so in its last vector, and is dropped at once. */
+static void test_left(void **state)
+{
+	struct iocom_vector last = make("b", 1, 6, 101);
+	struct matrix m;
+
+	(void)state;
+	matrix_init(&m, "me");
+	last.bits = IOCOM_BIT_LEAVES;
+	assert_int_equal(matrix_put(&m, &last, 0, 10 * S), MATRIX_E_SILENT); /* never heard of */
+	assert_int_equal(m.count, 0);
+	put(&m, "b", 1, 5, 100, 0, 10 * S);
+	assert_int_equal(matrix_put(&m, &last, 0, 11 * S), MATRIX_E_LEFT);
+	assert_false(matrix_find(&m, "b")->alive);
+	assert_true(matrix_find(&m, "b")->left);
+	assert_int_equal(matrix_put(&m, &last, 0, 11 * S), MATRIX_E_OLD);
+	/* It was not found silent, and what others still relay does not bring it back. */
+	assert_int_equal(put(&m, "b", 1, 5, 100, S, 12 * S), MATRIX_E_OLD);
+	assert_int_equal(matrix_expire(&m, 40 * S), 0);
+	/* Its next start does, even with a clock that was set back. */
+	assert_int_equal(put(&m, "b", 2, 1, 50, 0, 41 * S), 0);
+	assert_true(matrix_find(&m, "b")->alive && !matrix_find(&m, "b")->left);
+	matrix_fini(&m);
+}
+
 /* What a watcher was told last, and how often. */
 struct told {
 	const struct matrix_entry *entry;
@@ -174,9 +199,9 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_newest), cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_doubt),  cmocka_unit_test(test_watched),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_newest),	cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_left),	cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_watched), cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -52,6 +53,41 @@ static struct fold_result end(struct fold *fold)
 
 	assert_int_equal(fold_end(fold, &result), 0);
 	return result;
+}
+
+static void add_memory(struct fold *fold, uint32_t tgid, uint64_t pages, uint32_t file_pages)
+{
+	struct run_record run = {.tgid = tgid, .start = 1000 + tgid, .cgid = JOB};
+	struct leader_record leader = {.rss_pages = pages, .file_pages = file_pages};
+
+	assert_int_equal(fold_run(fold, &run, &leader, NULL), 0);
+}
+
+/* The pages of programs and libraries, which the processes of a job share, count once. */
+static void test_shared_files(void **state)
+{
+	struct fold *fold = *state;
+	struct fold_result result;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	fold_begin(fold, 1000);
+	add_memory(fold, 7, 500, 400);
+	add_memory(fold, 8, 900, 450);
+	add_memory(fold, 9, 300, 100);
+	add_memory(fold, 10, 50, 60); /* it grew between the two readings */
+	result = end(fold);
+	assert_int_equal(result.njobs, 1);
+	assert_int_equal(result.jobs[0].tasks, 4);
+	assert_int_equal(result.jobs[0].rss_bytes / page, 100 + 450 + 200 + 0 + 450);
+	assert_int_equal(result.ntasks, 4);
+	for (size_t i = 0; i < result.ntasks; i++) /* a process has all of its own */
+		if (result.tasks[i].pid == 8)
+			assert_int_equal(result.tasks[i].rss_bytes / page, 900);
+	/* The next reading begins at nothing. */
+	fold_begin(fold, 2000);
+	add_memory(fold, 8, 500, 400);
+	result = end(fold);
+	assert_int_equal(result.jobs[0].rss_bytes / page, 500);
 }
 
 /* The record of its end, which names the last cgroup, may come before the record of its move. */
@@ -238,6 +274,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_threads_become_one_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_shared_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_moved_and_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_less_than_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_moved_before_counted, setup, teardown),

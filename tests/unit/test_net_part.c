@@ -403,6 +403,26 @@ static void test_share(void **state)
 	s.base.shares = NULL;
 }
 
+/* Root does not wait for ever for the last words of a part that is silent, or not there. */
+static void test_drain(void **state)
+{
+	struct net_watch watch;
+	struct net_part *part;
+
+	(void)state;
+	net_part_drain(NULL, 60000);
+	part = part_up(&watch);
+	s.answers = false;
+	net_part_drain(part, 30);
+	assert_true(net_part_is_up(part));
+	loop_advance(s.loop, 2 * CLOCK_NS_PER_S); /* it is served meanwhile, and afterwards */
+	assert_true(net_part_is_up(part));
+	assert_int_equal(s.starts, 1);
+	play_end(); /* it is gone: there is nothing to wait for */
+	net_part_drain(part, 60000);
+	net_part_free(part);
+}
+
 #define with(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -420,6 +440,7 @@ int main(void)
 		with(test_serves),
 		with(test_counts),
 		with(test_share),
+		with(test_drain),
 	};
 
 	return cmocka_run_group_tests_name("net_part", tests, NULL, NULL);

@@ -15,6 +15,7 @@
 
 #include "agent/cluster/peer_message.h"
 #include "user/pack.h"
+#include "user/user_ask.h"
 
 static const struct job_order order = {
 	.job = "there-0f-7",
@@ -58,6 +59,7 @@ static const struct job_report running[2] = {
 	{.job = "here-0f-5", .state = "running", .requests = 7, .request_kb = 64},
 };
 
+static const struct peer_owner owner = {.credential = "MUNGE:x:", .packed = {1, 2, 3}, .length = 3};
 static const struct peer_request questions[] = {
 	{.type = PEER_ADMIT, .job = "there-0f-7", .order = &order},
 	{.type = PEER_STARTED, .job = "here-0f-1", .started = {5, 77}},
@@ -67,6 +69,8 @@ static const struct peer_request questions[] = {
 	{.type = PEER_HELLO, .hello = {"10.0.0.2", 65533}},
 	{.type = PEER_PROGRESS, .job = "here-0f-4", .done = {running, 2}},
 	{.type = PEER_ATTACH, .job = "here-0f-1", .attach = {1000, 1}},
+	{.type = PEER_OWNER, .owner = &owner},
+	{.type = PEER_USER, .user = {"MUNGE:none:", "ask", 3}},
 };
 #define QUESTIONS (sizeof(questions) / sizeof(*questions))
 
@@ -115,8 +119,9 @@ static int look_at(enum peer_type type, const char *job, msgpack_sbuffer *body)
 
 static void test_names(void **state)
 {
-	static const char *const names[PEER_TYPES] = {"admit", "started",  "done", "kill",  "renew",
-						      "hello", "progress", "key",  "attach"};
+	static const char *const names[PEER_TYPES] = {"admit",	"started", "done",     "kill",
+						      "renew",	"hello",   "progress", "key",
+						      "attach", "owner",   "user"};
 	enum peer_type type;
 
 	(void)state;
@@ -194,6 +199,10 @@ static void test_what_they_say(void **state)
 	assert_int_equal(got.kill.signal, 64);
 	assert_string_equal(unpacked(5)->hello.address, "10.0.0.2");
 	assert_int_equal(got.hello.port, 65533);
+	assert_string_equal(unpacked(8)->owner->credential, "MUNGE:x:");
+	assert_int_equal(got.owner->length, 3);
+	assert_memory_equal(got.owner->packed, owner.packed, 3);
+	peer_request_free(&got);
 }
 
 /* The end of a job that runs, and the progress of one that ended, are no messages. */
@@ -230,7 +239,9 @@ static bool is_key(const msgpack_object *key, const char *name)
 static bool may_lack(const msgpack_object *key)
 {
 	return is_key(key, "lease_ms") || is_key(key, "renews") || is_key(key, "behaviour") ||
-	       is_key(key, "more") || is_key(key, "fault_requests") || is_key(key, "fault_kb");
+	       is_key(key, "more") || is_key(key, "fault_requests") || is_key(key, "fault_kb") ||
+	       is_key(key, "read_kb") || is_key(key, "written_kb") || is_key(key, "alone_ms") ||
+	       is_key(key, "stopped");
 }
 
 /* A renewal has no fields to read, and lists may be empty. */
@@ -303,6 +314,25 @@ static int look_again(const struct peer_request *q)
 
 	peer_request_pack(q, &body);
 	return look_at(q->type, q->job, &body);
+}
+
+/* A request to an owner that is empty, or too long, is none. */
+static void test_owner_bounds(void **state)
+{
+	static struct peer_owner most;
+	struct peer_request q = {.type = PEER_OWNER, .owner = &most};
+	msgpack_sbuffer body;
+	msgpack_packer pk;
+
+	(void)state;
+	assert_int_equal(look_again(&q), -EBADMSG);
+	most.length = PEER_PACKED_MAX;
+	memset(most.credential, 'x', PEER_CREDENTIAL_MAX - 1);
+	assert_int_equal(look_again(&q), 0);
+	pack_begin(&pk, &body, 2);
+	pack_str(&pk, "cred", "");
+	pack_bin(&pk, "packed", &most, PEER_PACKED_MAX + 1);
+	assert_int_equal(look_at(PEER_OWNER, "", &body), -EBADMSG);
 }
 
 static void test_another_job(void **state)
@@ -410,8 +440,8 @@ static void test_answers(void **state)
 	for (int type = PEER_STARTED; type < PEER_TYPES; type++) {
 		packed = (struct peer_answer){
 			.ok = true, .error = -EPERM, .taken = 4, .key = {.epoch = 5, .next = 6}};
-		if (type == PEER_ATTACH)
-			continue; /* test_ticket */
+		if (type == PEER_ATTACH || type == PEER_USER)
+			continue; /* test_ticket, test_user_answers */
 		assert_int_equal(pack_and_take(&answer, (enum peer_type)type, &packed), 0);
 		assert_true(answer.ok);
 		assert_string_equal(answer.text, "");
@@ -527,6 +557,62 @@ static void test_long_lease(void **state)
 	assert_int_equal(answer.grant.lease_ms, 0);
 }
 
+static int answer_user(const void *json, size_t length, struct peer_answer *answer)
+{
+	const struct peer_answer packed = {.ok = true, .user = {json, length}};
+
+	return pack_and_take(answer, PEER_USER, &packed);
+}
+
+/* A document is there and bounded; a refusal has none. */
+static void test_user_answers(void **state)
+{
+	static char large[PEER_DOCUMENT_MAX + 1];
+	struct peer_answer answer;
+
+	(void)state;
+	assert_int_equal(answer_user("{}", 2, &answer), 0);
+	assert_int_equal(answer.user.length, 2);
+	assert_int_equal(answer_user("", 0, &answer), -EBADMSG);
+	assert_int_equal(answer_user(large, PEER_DOCUMENT_MAX, &answer), 0);
+	assert_int_equal(answer_user(large, PEER_DOCUMENT_MAX + 1, &answer), -EBADMSG);
+	peer_answer_refuse(&answer, "not %s", "you");
+	assert_int_equal(pack_and_take(&answer, PEER_USER, &(struct peer_answer){.text = "no"}), 0);
+	assert_false(answer.ok);
+	assert_string_equal(answer.text, "no");
+	assert_null(answer.user.json);
+}
+
+static int question_user(const char *credential, size_t n, size_t length)
+{
+	static const char ask[USER_ASK_MAX + 1];
+	msgpack_sbuffer body;
+	msgpack_packer pk;
+
+	pack_begin(&pk, &body, 2);
+	pack_key(&pk, "cred");
+	msgpack_pack_str(&pk, n);
+	msgpack_pack_str_body(&pk, credential, n);
+	pack_bin(&pk, "ask", ask, length);
+	return look_at(PEER_USER, "", &body);
+}
+
+/* What comes with a user's question is bounded, and its credential is a text. */
+static void test_user_questions(void **state)
+{
+	static char credential[USER_ASK_CREDENTIAL_MAX + 1];
+
+	(void)state;
+	memset(credential, 'M', sizeof(credential));
+	assert_int_equal(question_user(credential, 1, 1), 0);
+	assert_int_equal(question_user(credential, USER_ASK_CREDENTIAL_MAX, USER_ASK_MAX), 0);
+	assert_int_equal(question_user(credential, 0, 1), -EBADMSG);
+	assert_int_equal(question_user(credential, 1, 0), -EBADMSG);
+	assert_int_equal(question_user(credential, USER_ASK_CREDENTIAL_MAX + 1, 1), -EBADMSG);
+	assert_int_equal(question_user(credential, 1, USER_ASK_MAX + 1), -EBADMSG);
+	assert_int_equal(question_user("M\0M", 3, 1), -EBADMSG);
+}
+
 static void test_incomplete_answers(void **state)
 {
 	(void)state;
@@ -572,6 +658,7 @@ int main(void)
 		cmocka_unit_test(test_what_they_say),
 		cmocka_unit_test(test_running_or_ended),
 		cmocka_unit_test(test_each_is_needed),
+		cmocka_unit_test(test_owner_bounds),
 		cmocka_unit_test(test_another_job),
 		cmocka_unit_test(test_too_many_reports),
 		cmocka_unit_test(test_numbers),
@@ -580,6 +667,8 @@ int main(void)
 		cmocka_unit_test(test_grant),
 		cmocka_unit_test(test_incomplete_grants),
 		cmocka_unit_test(test_long_lease),
+		cmocka_unit_test(test_user_answers),
+		cmocka_unit_test(test_user_questions),
 		cmocka_unit_test(test_incomplete_answers),
 		cmocka_unit_test(test_short_answers),
 	};

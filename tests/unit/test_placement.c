@@ -599,7 +599,7 @@ static void test_taken_in_words(void **state)
 	must_tell(&p, "\nExpected: 4.4 s there, 9.0 s at home; it took 5.1 s.\n");
 	p.expectation.known = false;
 	must_tell(&p, "\nExpected: nothing, because nothing was known of what the job needs; "
-		      "it took 5.1 s.\n");
+		      "it took\n5.1 s.\n");
 	placement_fini(&p);
 }
 
@@ -680,13 +680,13 @@ static void test_least_delay_keeps(void **state)
 	says = explained(&p);
 	assert_non_null(strstr(says,
 			       "least-delay keeps it at home, on n1: no other node is clearly "
-			       "better."));
+			       "better"));
 	free(says);
 	for (uint32_t i = 0; i < p.plan.nreasons; i++)
 		if (!strcmp(p.plan.reasons[i].criterion, "delay"))
 			p.plan.reasons[i].criterion = "accepts"; /* as if nobody took jobs */
 	says = explained(&p);
-	assert_non_null(strstr(says, "on n1: no other node may take it."));
+	assert_non_null(strstr(says, "on n1: no other node may take it"));
 	free(says);
 	placement_fini(&p);
 }

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) < 1e-9 * (1 + fabs((double)(b))))
 
@@ -598,10 +598,10 @@ static void test_older_file(void **state)
 	older_file(other, 1, second_table);
 	check_older(other, 1);
 	/* A newer one is not touched. */
-	older_file(path, 5, "");
+	older_file(path, 6, "");
 	assert_int_equal(profile_open(&store, path, &err), -ENOTSUP);
 	assert_non_null(strstr(err.text, "the class profiles"));
-	assert_non_null(strstr(err.text, "version 5"));
+	assert_non_null(strstr(err.text, "version 6"));
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	assert_int_equal(system(command), 0);
 }

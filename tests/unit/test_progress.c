@@ -50,6 +50,25 @@ static void note(const char *job, uid_t uid, const char *class_name, double cpu_
 	assert_int_equal(progress_note(progress, uid, class_name, &r, now_ns), 0);
 }
 
+/* The last report tells whether a signal has stopped the job. */
+static void test_stopped(void **state)
+{
+	struct job_report r = {.job = "s", .state = "running", .stopped = true};
+
+	(void)state;
+	assert_false(progress_stopped(progress, "s"));
+	assert_int_equal(progress_note(progress, ANNA, "", &r, now_ns), 0);
+	assert_true(progress_stopped(progress, "s"));
+	assert_false(progress_stopped(progress, "t"));
+	r.stopped = false;
+	assert_int_equal(progress_note(progress, ANNA, "", &r, now_ns), 0);
+	assert_false(progress_stopped(progress, "s"));
+	r.stopped = true;
+	assert_int_equal(progress_note(progress, ANNA, "", &r, now_ns), 0);
+	progress_forget(progress, "s");
+	assert_false(progress_stopped(progress, "s"));
+}
+
 /* What it did once more; of the job that did most; and of nobody else's. */
 static void test_guess(void **state)
 {
@@ -136,6 +155,7 @@ static void test_bound(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_stopped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_guess, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_correct, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silence, setup, teardown),

@@ -169,7 +169,8 @@ static int setup(void **state)
 	    journal_open(&config.journal, ":memory:", NULL))
 		return -1;
 	log_.level = LOG_L_ERROR - 1; /* the monitor reports nothing */
-	set = (struct settings){.name = "n1", .period_s = PERIOD_MS / 1e3, .cpu_speed = 1};
+	set = (struct settings){
+		.name = "n1", .period_s = PERIOD_MS / 1e3, .sensitivity = 0.25, .cpu_speed = 1};
 	counters = (struct counters){0};
 	looks = readings = hosts = published = 0;
 	fails = false;

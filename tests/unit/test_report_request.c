@@ -117,7 +117,8 @@ static void ended(const char *id, uid_t uid, uint64_t submit_ns, const char *nod
 					.start_ns = submit_ns,
 					.end_ns = submit_ns + 1,
 					.exit_value = 3,
-					.wall_ms = 5100};
+					.wall_ms = 5100,
+					.slowdown = 1.5};
 	struct iocom_err err;
 
 	assert_int_equal(journal_submit(w.journal, &job, &err), 0);
@@ -149,7 +150,7 @@ static void test_fields(void **state)
 {
 	json_t *document, *job;
 	const char *class_name, *user, *policy, *home, *node, *id, *basis;
-	double wall, expected, at_home, there_factor, home_factor;
+	double wall, expected, at_home, there_factor, home_factor, slowdown;
 	json_int_t uid, submit, end;
 	int balanced, moved, kind, value;
 
@@ -164,14 +165,14 @@ static void test_fields(void **state)
 	job = json_array_get(json_object_get(document, "jobs"), 0);
 	assert_int_equal(json_unpack(job,
 				     "{s:s,s:s,s:s,s:I,s:s,s:s,s:s,s:I,s:I,s:F,s:F,s:F,s:F,s:F,s:s,"
-				     "s:b,s:b,s:i,s:i !}",
+				     "s:b,s:b,s:i,s:i,s:F !}",
 				     "job", &id, "class", &class_name, "user", &user, "uid", &uid,
 				     "policy", &policy, "home", &home, "node", &node, "submit_ns",
 				     &submit, "end_ns", &end, "took_ms", &wall, "expected_ms",
 				     &expected, "expected_home_ms", &at_home, "there_factor",
 				     &there_factor, "home_factor", &home_factor, "basis", &basis,
 				     "balanced", &balanced, "moved", &moved, "exit_kind", &kind,
-				     "exit_value", &value),
+				     "exit_value", &value, "slowdown", &slowdown),
 			 0);
 	assert_string_equal(id, "here-0f-1");
 	assert_null(strchr(class_name, '\xff')); /* what is no UTF-8 does not get into JSON */
@@ -183,7 +184,7 @@ static void test_fields(void **state)
 	assert_int_equal(submit, 1000);
 	assert_int_equal(end, 1001);
 	assert_true(wall == 5100 && expected == 4400 && at_home == 9000);
-	assert_true(there_factor == 1.1 && home_factor == 0.5);
+	assert_true(there_factor == 1.1 && home_factor == 0.5 && slowdown == 1.5);
 	assert_string_equal(basis, "profile");
 	assert_true(balanced && moved);
 	assert_int_equal(kind, 0);

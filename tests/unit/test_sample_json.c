@@ -557,6 +557,14 @@ static void test_rest_of_document(void **state)
 	assert_true(json_is_null(json_object_get(json_array_get(p, 1), "ns_per_run")));
 	assert_true(number(json_object_get(doc, "cost"), "sweep_ms") == 1.5);
 	json_decref(doc);
+	/* The service of requests that ended in it is longer than the interval: busy all the time.
+	 */
+	sample.elapsed_ns = SECOND * 98 / 100;
+	doc = sample_json(&sample, &options);
+	d = json_array_get(json_object_get(doc, "disks"), 0);
+	assert_true(number(d, "utilisation") == 1 && number(d, "service_ms") == 5);
+	json_decref(doc);
+	sample.elapsed_ns = 2 * SECOND;
 	options.disks_before = NULL;
 	options.ndisks_before = 0;
 	doc = sample_json(&sample, &options); /* 98 s of counting are outside these 2 s */

@@ -155,7 +155,7 @@ static void test_greeting(void **state)
 }
 
 static void refused(const struct greeting_self *asks, const char *to,
-		    const struct greeting_self *answers, const char *why)
+		    const struct greeting_self *answers, enum peer_cause cause, const char *why)
 {
 	struct iocom_err err = {0};
 	struct bytes hello, welcome;
@@ -164,6 +164,7 @@ static void refused(const struct greeting_self *asks, const char *to,
 	hello_of(&a, asks, to, &hello);
 	assert_int_equal(welcome_of(&b, answers, &hello, &welcome, &err), -EACCES);
 	assert_non_null(strstr(err.text, why));
+	assert_int_equal(b.cause, cause);
 	greeting_end(&a);
 	greeting_end(&b);
 	vault_empty();
@@ -171,14 +172,16 @@ static void refused(const struct greeting_self *asks, const char *to,
 
 static void test_not_for_us(void **state)
 {
-	static const struct greeting_self blue = {"blue", "c", 3}, none = {"", "c", 3};
+	static const struct greeting_self blue = {"blue", "c", 3}, none = {"", "c", 3},
+					  namesake = {"red", "b", 4};
 
 	(void)state;
-	refused(&self_a, "c", &self_b, "it is for node 'c', this is node 'b'");
-	refused(&self_b, "", &self_b, "two nodes call themselves b");
-	refused(&blue, "b", &self_b,
+	refused(&self_a, "c", &self_b, PEER_C_NONE, "it is for node 'c', this is node 'b'");
+	refused(&self_b, "", &self_b, PEER_C_SELF, "two nodes call themselves b");
+	refused(&namesake, "", &self_b, PEER_C_SAME_NAME, "two nodes call themselves b");
+	refused(&blue, "b", &self_b, PEER_C_CLUSTER,
 		"node c belongs to the cluster blue, node b to the cluster red");
-	refused(&self_a, "", &none, "node c to the cluster without a name");
+	refused(&self_a, "", &none, PEER_C_CLUSTER, "node c to the cluster without a name");
 }
 
 /* Any change of a byte of the two messages ends the handshake. */
@@ -284,14 +287,26 @@ static void test_refusal(void **state)
 	(void)state;
 	hello_of(&a, &self_a, "b", &hello);
 	msgpack_sbuffer_init(&out);
-	greeting_refuse("go \033[31maway\n", &out);
+	greeting_refuse(PEER_C_CLUSTER, "go \033[31maway\n", &out);
 	take(&answer, &out);
 	assert_int_equal(trust_of(&a, &self_a, &answer, &err), -EPROTO);
 	assert_string_equal(err.text, "go ?[31maway?");
+	assert_int_equal(a.cause, PEER_C_CLUSTER);
+	/* Without a cause, as before there were any; and one that is no cause. */
+	for (char first = 'n'; first; first = first == 'n' ? PEER_CAUSES : 0) {
+		const char plain[] = {SESSION_REFUSED, first, 'o'};
+
+		msgpack_sbuffer_init(&out);
+		msgpack_sbuffer_write(&out, plain, sizeof(plain));
+		take(&answer, &out);
+		assert_int_equal(trust_of(&a, &self_a, &answer, &err), -EPROTO);
+		assert_string_equal(err.text, first == 'n' ? "no" : "?o");
+		assert_int_equal(a.cause, PEER_C_MUTE);
+	}
 	memset(long_text, 'x', sizeof(long_text) - 1);
 	long_text[sizeof(long_text) - 1] = 0;
 	msgpack_sbuffer_init(&out);
-	greeting_refuse(long_text, &out);
+	greeting_refuse(PEER_C_NONE, long_text, &out);
 	take(&answer, &out);
 	assert_true(answer.n < 300);
 	greeting_end(&a);

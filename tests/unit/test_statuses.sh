@@ -40,11 +40,12 @@ for c in "${commands[@]}"; do
 		words=("$dir/list")
 		echo true >"$dir/list"
 		;;
+	complete) words=(jobs) ;;
 	record) words=(--out "$dir/recording") ;;
 	*) words=() ;;
 	esac
 	case $c in
-	top | doctor | calibrate | sim | replay) ;; # they need no agent (top as root)
+	top | doctor | calibrate | complete | sim | replay) ;; # they need no agent (top as root)
 	*) tap_is "$c: no agent" "$(ends "$c" "${words[@]}")" "$failed said" ;;
 	esac
 	tap_is "$c --help" "$(ends "$c" --help)" 0

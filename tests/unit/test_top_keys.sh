@@ -35,7 +35,10 @@ press "i: only what is active" 'active only.* 1-[0-9]+/[0-9]+$' i
 press "o: only I/O" 'active I/O only' o
 tm send-keys i o
 press "u: only my own" 'own only' u
-tm send-keys u
+press "Esc lifts it" ' 1-[0-9]+/60$' Escape
+press "u and a filter" "filter 'POS'.*own only" u / POS Enter
+press "Esc takes back the filter first" '(^|[^'"'"'] )own only' Escape
+press "and then u" ' 1-[0-9]+/60$' Escape
 press "c: command lines come last" 'SHARE% COMMAND' c
 tm send-keys c
 press "Down selects: its history above the foot" '^1017 rsync +cpu .*disk 45\.0M █+' Down

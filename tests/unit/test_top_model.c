@@ -84,7 +84,15 @@ static void test_fit(void **state)
 	assert_fit("abc", 5, TOP_FIT_LEFT, "abc  ");
 	assert_fit("abc", 5, TOP_FIT_RIGHT, "  abc");
 	assert_fit("abcdef", 4, TOP_FIT_LEFT, "abcd");
-	assert_fit("/a/b/c.service", 10, TOP_FIT_TAIL, "<c.service");
+	assert_fit("/a/b/c.service", 10, TOP_FIT_MIDDLE, "/a/~ervice");
+	/* names that differ at the end, or at the beginning only, do not look alike */
+	assert_fit("node1-1764198897-17", 12, TOP_FIT_MIDDLE, "nod~98897-17");
+	assert_fit("node1-1764198897-18", 12, TOP_FIT_MIDDLE, "nod~98897-18");
+	assert_fit("other-1764198897-18", 12, TOP_FIT_MIDDLE, "oth~98897-18");
+	assert_fit("abcdef", 2, TOP_FIT_MIDDLE, "~f");
+	assert_fit("abcdef", 1, TOP_FIT_MIDDLE, "a");
+	assert_fit("abcdef", 0, TOP_FIT_MIDDLE, "");
+	assert_fit("abc", 3, TOP_FIT_MIDDLE, "abc");
 	assert_fit("a\xe2\x80\xae"
 		   "b",
 		   3, TOP_FIT_LEFT, "a?b");		 /* a right-to-left override character */
@@ -99,8 +107,8 @@ static void test_fit(void **state)
 		return;
 	assert_fit("\xe6\x97\xa5\xe6\x9c\xac", 5, TOP_FIT_LEFT, "\xe6\x97\xa5\xe6\x9c\xac ");
 	assert_fit("\xe6\x97\xa5\xe6\x9c\xac", 3, TOP_FIT_LEFT, "\xe6\x97\xa5 ");
-	assert_fit("\xe6\x97\xa5\xe6\x9c\xac", 4, TOP_FIT_TAIL, "\xe6\x97\xa5\xe6\x9c\xac");
-	assert_fit("x\xe6\x97\xa5\xe6\x9c\xac", 4, TOP_FIT_TAIL, "<\xe6\x9c\xac ");
+	assert_fit("\xe6\x97\xa5\xe6\x9c\xac", 4, TOP_FIT_MIDDLE, "\xe6\x97\xa5\xe6\x9c\xac");
+	assert_fit("x\xe6\x97\xa5\xe6\x9c\xac", 4, TOP_FIT_MIDDLE, "x~\xe6\x9c\xac");
 }
 
 static json_t *document(void)

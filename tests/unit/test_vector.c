@@ -166,22 +166,28 @@ static void test_change(void **state)
 			    b = a;
 
 	(void)state;
-	assert_false(vector_changed(&a, &b));
+	assert_false(vector_changed(&a, &b, 0.25));
 	b.run_queue = 1.4;
-	assert_false(vector_changed(&a, &b));
+	assert_false(vector_changed(&a, &b, 0.25));
 	b.run_queue = 2;
-	assert_true(vector_changed(&a, &b));
+	assert_true(vector_changed(&a, &b, 0.25));
 	b = a;
 	b.jobs = 1;
-	assert_true(vector_changed(&a, &b));
+	assert_true(vector_changed(&a, &b, 0.25));
 	b = a;
 	a.cpu_left_ms = b.cpu_left_ms = 1000;
 	b.disk_left_ms = 499;
-	assert_false(vector_changed(&a, &b));
+	assert_false(vector_changed(&a, &b, 0.25));
 	b.disk_left_ms = 501;
-	assert_true(vector_changed(&a, &b));
+	assert_true(vector_changed(&a, &b, 0.25));
 	a.cpu_left_ms = b.cpu_left_ms = 2000; /* not more than a quarter of what is left */
-	assert_false(vector_changed(&a, &b));
+	assert_false(vector_changed(&a, &b, 0.25));
+	assert_true(vector_changed(&a, &b, 0.1)); /* but more than a tenth */
+	b = a;
+	b.run_queue = 100;
+	assert_false(vector_changed(&a, &b, 1)); /* only once a period, ... */
+	b.bits ^= IOCOM_BIT_CPU;
+	assert_true(vector_changed(&a, &b, 1)); /* but bits and counts at once */
 }
 
 /* --- the work that is left ------------------------------------------------------- */

@@ -48,7 +48,8 @@ struct job {
 	struct iocom_load live;
 	struct iocom_load last;
 	struct iocom_disk_time disk, disk_delta;
-	uint64_t rss_bytes;
+	uint64_t rss_bytes;  /* with file_pages */
+	uint64_t file_pages; /* the most that one of its processes has of files */
 	uint32_t tasks;
 	uint32_t next;
 	uint32_t seen;
@@ -457,6 +458,18 @@ int fold_late(struct fold *fold, const struct process_key *key, const struct lat
 	return 0;
 }
 
+/* Programs and libraries are mostly the same pages in all processes of a job: they count once. */
+static void job_take_memory(struct job *job, const struct leader_record *leader, uint64_t page)
+{
+	uint64_t files =
+		leader->file_pages < leader->rss_pages ? leader->file_pages : leader->rss_pages;
+	uint64_t more = files > job->file_pages ? files - job->file_pages : 0;
+
+	job->tasks++;
+	job->file_pages += more;
+	job->rss_bytes += (leader->rss_pages - files + more) * page;
+}
+
 static int run_into_job(struct fold *fold, const struct run_record *run,
 			const struct leader_record *leader, const struct iocom_load *load)
 {
@@ -469,12 +482,11 @@ static int run_into_job(struct fold *fold, const struct run_record *run,
 		memset(&job->live, 0, sizeof(job->live));
 		job->tasks = 0;
 		job->rss_bytes = 0;
+		job->file_pages = 0;
 	}
 	iocom_load_add(&job->live, load);
-	if (leader) {
-		job->tasks++;
-		job->rss_bytes += leader->rss_pages * (uint64_t)fold->page_size;
-	}
+	if (leader)
+		job_take_memory(job, leader, (uint64_t)fold->page_size);
 	return 0;
 }
 

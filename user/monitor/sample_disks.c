@@ -45,7 +45,12 @@ static int put_disk_rates(const struct build *b, json_t *object, const struct io
 	rc |= sample_put(
 		object, "write_bytes_per_s",
 		sample_real(sample_disks_since(d->write_bytes, was->write_bytes) / b->seconds));
-	rc |= sample_put(object, "utilisation", sample_real(busy_ms / 1e3 / b->seconds));
+	/*
+	 * A request counts when it ends, with all of its service: also with what of it was before
+	 * the interval.  A disk is never busy for more than all of the time.
+	 */
+	rc |= sample_put(object, "utilisation",
+			 sample_real(busy_ms / 1e3 < b->seconds ? busy_ms / 1e3 / b->seconds : 1));
 	return rc | sample_put(object, "service_ms",
 			       requests > 0 ? sample_real(busy_ms / requests) : json_null());
 }

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "agent/base/peer_cause.h"
 #include "agent/base/seal_refusal.h"
 #include "agent/gate/gate_message.h"
 #include "tests/fuzz/protocol/fuzz_protocol.h"
@@ -40,6 +41,7 @@ static void check_to_root(const struct gate_message *m, size_t n)
 	switch (m->type) {
 	case GATE_VECTOR:
 		check_vector(&m->vector.vector);
+		check_text(m->vector.at.address, sizeof(m->vector.at.address));
 		break;
 	case GATE_ASK_KEY:
 		check_text(m->place.address, sizeof(m->place.address));
@@ -47,10 +49,16 @@ static void check_to_root(const struct gate_message *m, size_t n)
 	case GATE_SKEWED:
 		check_text(m->skewed.node, sizeof(m->skewed.node));
 		break;
+	case GATE_TROUBLE:
+		check_text(m->trouble.at.address, sizeof(m->trouble.at.address));
+		must(m->trouble.at.address[0] && m->trouble.cause < PEER_CAUSES);
+		must(n <= GATE_SENTENCE_MAX);
+		break;
 	case GATE_ANSWERED:
 		must(m->answered.rc <= 0 && (m->answered.rc || n));
 		break;
 	case GATE_HELLO:
+		check_text(m->hello.from, sizeof(m->hello.from));
 		must((uint64_t)m->hello.credential + m->hello.credential_length <= n);
 		break;
 	case GATE_STREAM:
@@ -87,6 +95,8 @@ bool sample(int n, FILE *out)
 		m.publish = vector;
 	else if (type == GATE_SKEWED)
 		m.skewed.node[0] = 'n';
+	else if (type == GATE_TROUBLE)
+		m.trouble.at.address[0] = 'n';
 	else if (type == GATE_SETUP)
 		m.setup.streams = true;
 	putc(2 | (type >= GATE_READY), out);

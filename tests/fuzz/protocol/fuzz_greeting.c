@@ -193,7 +193,7 @@ bool sample(int n, FILE *out)
 		put(HELLO, &hello, out);
 	} else if (n == WELCOME) {
 		msgpack_sbuffer_init(&other);
-		greeting_refuse("munged does not answer", &other);
+		greeting_refuse(PEER_C_MUTE, "munged does not answer", &other);
 		put(WELCOME, &other, out);
 		msgpack_sbuffer_destroy(&other);
 	} else if (n == PAYLOAD) {

@@ -20,7 +20,12 @@ static void pack_body(int n, msgpack_sbuffer *body)
 					       .cwd = "/",
 					       .executable = "/bin/sh"};
 	static const struct job_report report = {.job = "here-0f-1", .state = "exited"};
+	static const struct peer_owner owner = {"MUNGE:x:", {0x81, 0xa1, 0x61, 1}, 4};
+	static const struct peer_request asks = {.type = PEER_OWNER, .owner = &owner};
 	static const struct peer_answer key = {.ok = true, .key = {.epoch = 9, .next = 5}};
+	static const struct peer_request user = {
+		.type = PEER_USER,
+		.user = {"MUNGE:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA:", "an ask", 6}};
 	msgpack_packer pk;
 
 	msgpack_sbuffer_init(body);
@@ -31,6 +36,10 @@ static void pack_body(int n, msgpack_sbuffer *body)
 		job_report_pack(&report, body);
 	} else if (n == 7) {
 		peer_answer_pack(PEER_KEY, &key, body);
+	} else if (n == 9) {
+		peer_request_pack(&asks, body);
+	} else if (n == 10) {
+		peer_request_pack(&user, body);
 	} else {
 		msgpack_packer_init(&pk, body, msgpack_sbuffer_write);
 		msgpack_pack_map(&pk, 7);
@@ -46,8 +55,8 @@ static void pack_body(int n, msgpack_sbuffer *body)
 
 bool sample(int n, FILE *out)
 {
-	static const char *const types[] = {"admit", "done", "started", "kill",	 "hello",
-					    "renew", "key",  "answer",	"attach"};
+	static const char *const types[] = {"admit", "done",   "started", "kill",  "hello", "renew",
+					    "key",   "answer", "attach",  "owner", "user"};
 	struct control_head head = {.from = "there", .to = "here", .id = 3};
 	msgpack_sbuffer body, buffer;
 

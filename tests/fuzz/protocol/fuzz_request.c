@@ -11,8 +11,9 @@
 #include "user/frame.h"
 #include "user/pack.h"
 
-static const char *const ops[] = {"place",  "kill", "explain", "jobs", "profile", "nodes",
-				  "record", "top",  "status",  "wait", "attach",  "report"};
+static const char *const ops[] = {"place",  "kill",   "explain", "jobs",   "profile",
+				  "nodes",  "record", "top",	 "status", "wait",
+				  "attach", "report", "owner",	 "gather", "reach"};
 #define OPS ((int)(sizeof(ops) / sizeof(*ops)))
 
 bool sample(int n, FILE *out)
@@ -22,8 +23,14 @@ bool sample(int n, FILE *out)
 
 	if (n >= OPS)
 		return false;
-	pack_begin(&pk, &buffer, 16);
+	pack_begin(&pk, &buffer, 17);
 	pack_str(&pk, "op", ops[n]);
+	pack_key(&pk, "asks");
+	msgpack_pack_array(&pk, 1);
+	msgpack_pack_map(&pk, 3);
+	pack_str(&pk, "node", "there");
+	pack_bin(&pk, "ask", "?", 1);
+	pack_str(&pk, "cred", "MUNGE:");
 	pack_str(&pk, "policy", "io");
 	pack_str(&pk, "class", "sh");
 	pack_str(&pk, "cwd", "/tmp");
@@ -52,7 +59,8 @@ FUZZ_SAMPLES
 /* Whether the client of the only connection is still to get something. */
 static bool is_waiting(const struct whole *w)
 {
-	return w->front.waits || w->front.tops || w->front.recorders || w->front.kills;
+	return w->front.waits || w->front.tops || w->front.recorders || w->front.kills ||
+	       w->front.gathers;
 }
 
 /* A recording is many lines, and may end at once. */

@@ -796,7 +796,7 @@ static void attacker_writes(void)
 						 : SESSION_OVERHEAD + next() % 16;
 	} else {
 		msgpack_sbuffer_init(&out);
-		greeting_refuse("go away", &out);
+		greeting_refuse(PEER_C_NONE, "go away", &out);
 		take(&p, &out);
 	}
 	pool_put(&p);

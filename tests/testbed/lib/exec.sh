@@ -34,7 +34,7 @@ exec_main() {
 		export USER=$user LOGNAME=$user HOME=$home
 	fi
 	cgroup_find
-	cgroup_enter "$MARK/$node/exec" || die "cannot enter the control groups of $node: the testbed is damaged, testbed down removes it"
+	cgroup_enter "$MARK/$node/exec" || die "cannot enter the control groups of $node: the testbed is damaged, $SELF down removes it"
 	export IOCOM_TESTBED_DISK=$DISK_DIR IOCOM_RUN_DIR=$dir/run IOCOM_MUNGE_SOCKET=$dir/munge/socket
 	# Not $BUILD itself: ordinary users may not be allowed into a directory above it.
 	export PATH=$STATE/programs:$PATH

@@ -79,13 +79,16 @@ agent_answers() { # PID PATH: also true when it died: then there is nothing to w
 # person on every node here, so root's jobs are accepted.
 agent_up() { # NODE MB_PER_S
 	local dir=$STATE/$1 scope=cgroup=$MARK/$1 peers pid
-	local -a flags=()
+	local -a flags=() more
 	peers=$(for k in $(seq "$NODES"); do [ "n$k" = "$1" ] || node_address "n$k"; done | paste -sd, -)
 	[ -z "$peers" ] || flags+=(--peers "$peers")
 	if [ -s "$dir/disk/loop" ]; then
 		scope+=,disk=$(slurp "$dir/disk/loop"),mount=$DISK_DIR
 		flags+=(--disk-mb-per-s "$2")
 	fi
+	# More options for the agents, as one text of words.
+	read -ra more <<<"${AGENT_OPTIONS-}"
+	flags+=("${more[@]}")
 	(
 		cgroup_enter "$MARK/$1/agent" || exit 1
 		exec setsid nsenter "--net=$dir/ns/net" "--mount=$dir/ns/mnt" "--uts=$dir/ns/uts" \

@@ -69,6 +69,6 @@ status_main() {
 	fi
 	[ "$json" = no ] || echo '{"version":1,"up":false,"nodes":[]}'
 	[ -z "$(down_elsewhere)" ] || die "a testbed with another state directory is up: IOCOM_TESTBED_DIR=$(down_elsewhere)"
-	[ -z "$(down_remains)" ] || die "remains of an interrupted testbed: testbed down removes them"
+	[ -z "$(down_remains)" ] || die "remains of an interrupted testbed: $SELF down removes them"
 	[ "$json" = yes ] || echo "no testbed is up"
 }

@@ -116,16 +116,16 @@ up_already() {
 	local damage
 	[ -n "$(down_remains)" ] || return 1
 	damage=$(down_elsewhere)
-	[ -z "$damage" ] || die "a testbed with state directory $damage is up: run testbed down first"
+	[ -z "$damage" ] || die "a testbed with state directory $damage is up: run $SELF down first"
 	if [ ! -s "$STATE/shape" ]; then
 		echo "testbed: removing the remains of an interrupted testbed"
 		down_all || exit 1
 		return 1
 	fi
 	[ "$(cat "$STATE/shape")" = "$(up_shape)" ] ||
-		die "a testbed of another shape is up ($(paste -sd' ' "$STATE/shape")): run testbed down first"
+		die "a testbed of another shape is up ($(paste -sd' ' "$STATE/shape")): run $SELF down first"
 	damage=$(up_damage)
-	[ -z "$damage" ] || die "a testbed is up but damaged ($(paste -sd';' <<<"$damage" | sed 's/;/, /g')): run testbed down first"
+	[ -z "$damage" ] || die "a testbed is up but damaged ($(paste -sd';' <<<"$damage" | sed 's/;/, /g')): run $SELF down first"
 }
 
 up_state() {
@@ -218,5 +218,5 @@ up_main() {
 		return
 	fi
 	up_all 9<&-
-	echo "testbed: $NODES nodes up in $(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }') s (n1 to n$NODES; testbed exec n1 -- COMMAND)"
+	echo "testbed: $NODES nodes up in $(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }') s (n1 to n$NODES; $SELF exec n1 -- COMMAND)"
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "balancer/settings/profile_own.h"
+#include "balancer/profile/profile_own.h"
 
 #define MOST 1000 /* classes that are looked at */
 
@@ -33,9 +33,10 @@ static double typical_median(double *values, size_t n)
 static int typical_read(struct profile_store *s, sqlite3_int64 uid, struct typical *t,
 			struct iocom_err *err)
 {
-	static const char sql[] = "SELECT cpu_ms, requests + fault_requests,"
-				  " request_mb + fault_mb, wall_ms FROM profile"
-				  " WHERE ?1 < 0 OR uid=?1 ORDER BY runs DESC LIMIT " TEXT(MOST);
+	static const char sql[] =
+		"SELECT cpu_ms, requests + fault_requests,"
+		" request_mb + fault_mb, wall_ms FROM profile"
+		" WHERE runs > 0 AND (?1 < 0 OR uid=?1) ORDER BY runs DESC LIMIT " TEXT(MOST);
 	sqlite3_stmt *st = profile_statement(s, sql);
 	int rc;
 
@@ -52,10 +53,9 @@ static int typical_read(struct profile_store *s, sqlite3_int64 uid, struct typic
 		}
 		t->n += sound; /* a damaged file has rows that say nothing */
 	}
-	if (rc != SQLITE_DONE)
-		profile_failed(s, "read", err);
+	rc = rc == SQLITE_DONE ? 0 : profile_failed(s, "read", err);
 	profile_done(st);
-	return rc == SQLITE_DONE ? 0 : -EIO;
+	return rc;
 }
 
 int profile_typical(struct profile_store *s, uid_t uid, struct profile *out, struct iocom_err *err)

@@ -6,15 +6,22 @@
 #include <sqlite3.h>
 
 #include "balancer/settings/database.h"
-#include "balancer/settings/profile.h"
+#include "balancer/profile/profile.h"
 
 #define TEXT(x)	   TEXT_(x)
 #define TEXT_(x)   #x
 
-#define STATEMENTS 32
+#define STATEMENTS 64
+
+/* The columns of a kept run's needs, in the order of enum profile_need. */
+#define PROFILE_NEED_COLUMNS                                                                       \
+	"cpu_ms, requests, request_mb, read_mb, written_mb, fault_requests, fault_mb, memory_mb,"  \
+	" com_ms, disk_ms, wall_ms, rest_ms"
 
 struct profile_store {
 	struct database file;
+	char path[PATH_MAX];
+	unsigned swept; /* profile_swept */
 	struct {
 		const char *sql; /* the literal's address is the key */
 		sqlite3_stmt *st;
@@ -35,6 +42,14 @@ int profile_finish(struct profile_store *store, sqlite3_stmt *st, uid_t uid, con
 /* Runs SQL, a literal that deletes rows of uid ?1 and perhaps class ?2. */
 int profile_delete(struct profile_store *store, const char *sql, uid_t uid, const char *class_name,
 		   struct iocom_err *err);
+/* Writes the averages and the phases of a class as they are in P, inside a transaction. */
+int profile_write(struct profile_store *store, uid_t uid, const char *class_name,
+		  const struct profile *p, struct iocom_err *err);
+/* Makes room for a new class of UID, inside a transaction. */
+int profile_make_room(struct profile_store *store, uid_t uid, struct iocom_err *err);
+/* Deletes all that is known of a class, inside a transaction.  Returns 0; -ENOENT; -EIO. */
+int profile_erase(struct profile_store *store, uid_t uid, const char *class_name,
+		  struct iocom_err *err);
 /* Runs SQL, a literal without parameters. */
 int profile_run(struct profile_store *store, const char *sql, struct iocom_err *err);
 /* RC of the steps so far: commits when 0, else takes all back. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "balancer/settings/profile_own.h"
+#include "balancer/profile/profile_own.h"
 
 #define NODES TEXT(PROFILE_NODES_MAX)
 
@@ -77,10 +77,9 @@ int profile_errors(struct profile_store *s, uid_t uid, const char *class_name,
 		if (jobs > 0 && jobs <= UINT32_MAX && isfinite(e.mean_log))
 			each(arg, node ? node : "", &e);
 	}
-	if (rc != SQLITE_DONE)
-		profile_failed(s, "read", err);
+	rc = rc == SQLITE_DONE ? 0 : profile_failed(s, "read", err);
 	profile_done(st);
-	return rc == SQLITE_DONE ? 0 : -EIO;
+	return rc;
 }
 
 /* --- nodes whose word is not believed ----------------------------------------------------- */
@@ -140,8 +139,7 @@ int profile_doubts(struct profile_store *s, void (*each)(void *arg, const char *
 		if (node && doubt > 0 && doubt <= PROFILE_DOUBT_MAX)
 			each(arg, node, doubt);
 	}
-	if (rc != SQLITE_DONE)
-		profile_failed(s, "read", err);
+	rc = rc == SQLITE_DONE ? 0 : profile_failed(s, "read", err);
 	profile_done(st);
-	return rc == SQLITE_DONE ? 0 : -EIO;
+	return rc;
 }

@@ -10,24 +10,34 @@
  *   error      uid, class, node ('': all nodes), how wrong predictions were; `used` orders the
  *              nodes of a class by their last job
  *   doubt      node, how little its word is believed
+ *   run        uid, class, number, and what each of the last runs measured (profile_runs.c)
+ *   pin        uid, class, need, and the value that the user set (profile_pins.c)
  */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "balancer/settings/profile_own.h"
+#include "balancer/profile/profile_own.h"
+#include "balancer/profile/profile_runs.h"
 
 #define ALPHA	  0.5
 #define WHOLE_RUN 5
-#define COLUMNS                                                                                    \
-	"runs, cpu_ms, requests, request_mb, fault_requests, fault_mb, memory_mb, wall_ms,"        \
-	" rest_ms, com_ms, disk_ms, phases"
+/* The agent waits so long for a lock, and serves nobody meanwhile; it tries again later. */
+#define BUSY_MS 100
+#define NUMBERS                                                                                    \
+	"cpu_ms, requests, request_mb, fault_requests, fault_mb, memory_mb, wall_ms, rest_ms"
+#define COLUMNS "runs, " NUMBERS ", com_ms, disk_ms, phases"
 
 int profile_failed(struct profile_store *s, const char *what, struct iocom_err *err)
 {
+	if (!s->file.db)
+		return iocom_err_set(err, -EUCLEAN,
+				     "cannot %s the class profiles %s: they are not open", what,
+				     s->path);
 	return database_failed(&s->file, what, err);
 }
 
@@ -45,6 +55,17 @@ int profile_failed(struct profile_store *s, const char *what, struct iocom_err *
 
 #define DOUBT_TABLE                                                                                \
 	"CREATE TABLE IF NOT EXISTS doubt(node TEXT PRIMARY KEY, doubt REAL) WITHOUT ROWID;"
+
+#define RUN_TABLE                                                                                  \
+	"CREATE TABLE IF NOT EXISTS run(uid INTEGER, class TEXT, number INTEGER, warm INTEGER,"    \
+	" input_id INTEGER, input_mb REAL, node TEXT, end_s INTEGER, cpu_ms REAL, requests REAL,"  \
+	" request_mb REAL, read_mb REAL, written_mb REAL, fault_requests REAL, fault_mb REAL,"     \
+	" memory_mb REAL, com_ms REAL, disk_ms REAL, wall_ms REAL, rest_ms REAL,"                  \
+	" PRIMARY KEY(uid, class, number)) WITHOUT ROWID;"
+
+#define PIN_TABLE                                                                                  \
+	"CREATE TABLE IF NOT EXISTS pin(uid INTEGER, class TEXT, need TEXT, value REAL,"           \
+	" PRIMARY KEY(uid, class, need)) WITHOUT ROWID;"
 
 static int profile_migrate(const struct database *d, const char *sql, struct iocom_err *err)
 {
@@ -90,35 +111,123 @@ static int profile_version_4(const struct database *d, struct iocom_err *err)
 	return profile_migrate(d, DOUBT_TABLE, err);
 }
 
+/* Version 4 kept no single runs, and let nobody set a need. */
+static int profile_version_5(const struct database *d, struct iocom_err *err)
+{
+	return profile_migrate(d, RUN_TABLE PIN_TABLE, err);
+}
+
 static int (*const profile_steps[])(const struct database *d, struct iocom_err *err) = {
-	profile_version_1,
-	profile_version_2,
-	profile_version_3,
-	profile_version_4,
+	profile_version_1, profile_version_2, profile_version_3,
+	profile_version_4, profile_version_5,
 };
 
 static const struct database_layout profile_layout = {
 	.what = "the class profiles",
 	.advice = "",
-	.schema = PROFILE_TABLE BEHAVIOUR_TABLE ERROR_TABLE DOUBT_TABLE,
+	.schema = PROFILE_TABLE BEHAVIOUR_TABLE ERROR_TABLE DOUBT_TABLE RUN_TABLE PIN_TABLE,
 	.steps = profile_steps,
 	.version = sizeof(profile_steps) / sizeof(*profile_steps),
+	.probe = "SELECT uid, class, runs, cpu_ms, requests, request_mb, fault_requests, fault_mb,"
+		 " memory_mb, wall_ms, rest_ms FROM profile LIMIT 0;"
+		 "SELECT uid, class, com_ms, disk_ms, phases FROM behaviour LIMIT 0;"
+		 "SELECT uid, class, node, jobs, mean_log, used FROM error LIMIT 0;"
+		 "SELECT node, doubt FROM doubt LIMIT 0;"
+		 "SELECT uid, class, number, warm, input_id, input_mb, node, end_s,"
+		 " " PROFILE_NEED_COLUMNS
+		 " FROM run LIMIT 0; SELECT uid, class, need, value FROM pin LIMIT 0",
+	.busy_ms = BUSY_MS,
 };
 
-int profile_open(struct profile_store **out, const char *path, struct iocom_err *err)
+static int profile_make(struct profile_store **out, const char *path,
+			int (*open)(struct database *d, const char *path,
+				    const struct database_layout *layout, struct iocom_err *err),
+			struct iocom_err *err)
 {
 	struct profile_store *s = calloc(1, sizeof(*s));
 	int rc;
 
 	if (!s)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	rc = database_open(&s->file, path, &profile_layout, err);
+	snprintf(s->path, sizeof(s->path), "%s", path);
+	rc = open(&s->file, path, &profile_layout, err);
 	if (rc) {
 		free(s);
 		return rc;
 	}
 	*out = s;
 	return 0;
+}
+
+int profile_open(struct profile_store **out, const char *path, struct iocom_err *err)
+{
+	return profile_make(out, path, database_open, err);
+}
+
+/*
+ * Removes rows with numbers that no run can have, because somebody edited the file or a disk did.
+ * They would count as nothing wherever they are read.
+ */
+static int profile_sweep(struct profile_store *s, struct iocom_err *err)
+{
+	/* A NULL is less than nothing, and text is more than any number. */
+	static const char *const sweeps[] = {
+		"DELETE FROM profile WHERE coalesce(min(runs, " NUMBERS ") < 0"
+		" OR max(runs, " NUMBERS ") > 1e12, 1)",
+		"DELETE FROM run WHERE coalesce(min(" PROFILE_NEED_COLUMNS ") < 0"
+		" OR max(" PROFILE_NEED_COLUMNS ") > 1e12, 1)",
+		"DELETE FROM pin WHERE coalesce(value < 0 OR value > 1e12, 1)",
+	};
+	int rc = profile_run(s, "BEGIN IMMEDIATE", err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < sizeof(sweeps) / sizeof(*sweeps) && !rc; i++) {
+		rc = profile_run(s, sweeps[i], err);
+		s->swept += rc ? 0 : (unsigned)sqlite3_changes(s->file.db);
+	}
+	return profile_end_transaction(s, rc, err);
+}
+
+int profile_renew(struct profile_store **out, const char *path, struct iocom_err *err)
+{
+	int rc = profile_make(out, path, database_renew, err);
+
+	if (rc)
+		return rc;
+	rc = profile_sweep(*out, err);
+	if (rc) {
+		profile_close(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+unsigned profile_swept(const struct profile_store *s)
+{
+	return s->swept;
+}
+
+static void profile_finalize(struct profile_store *s)
+{
+	for (size_t i = 0; i < STATEMENTS; i++) {
+		sqlite3_finalize(s->cache[i].st);
+		s->cache[i].st = NULL;
+		s->cache[i].sql = NULL;
+	}
+}
+
+int profile_renew_open(struct profile_store *s, struct iocom_err *err)
+{
+	profile_finalize(s);
+	database_close(&s->file);
+	return database_renew(&s->file, s->path, &profile_layout, err);
+}
+
+const char *profile_aside(const struct profile_store *s, const char **why)
+{
+	*why = s->file.why.text;
+	return s->file.aside;
 }
 
 const char *profile_backup(const struct profile_store *store)
@@ -130,8 +239,7 @@ void profile_close(struct profile_store *store)
 {
 	if (!store)
 		return;
-	for (size_t i = 0; i < STATEMENTS; i++)
-		sqlite3_finalize(store->cache[i].st);
+	profile_finalize(store);
 	database_close(&store->file);
 	free(store);
 }
@@ -140,6 +248,8 @@ sqlite3_stmt *profile_statement(struct profile_store *s, const char *sql)
 {
 	size_t i = 0;
 
+	if (!s->file.db)
+		return NULL;
 	while (i < STATEMENTS - 1 && s->cache[i].sql && s->cache[i].sql != sql)
 		i++;
 	if (s->cache[i].sql != sql) {
@@ -207,20 +317,30 @@ static void phases_parse(const char *text, struct behaviour *out)
 
 /* --- reading -------------------------------------------------------------------- */
 
+/* A number of a file that somebody edited; what can be no need counts as nothing. */
+static double profile_column(sqlite3_stmt *st, int column)
+{
+	double value = sqlite3_column_double(st, column);
+
+	return value >= 0 && value <= PROFILE_NEED_MAX ? value : 0;
+}
+
 static void take_row(sqlite3_stmt *st, struct profile *out)
 {
+	int64_t runs = sqlite3_column_int64(st, 0);
+
 	*out = (struct profile){
-		.runs = (uint32_t)sqlite3_column_int64(st, 0),
-		.cpu_ms = sqlite3_column_double(st, 1),
-		.requests = sqlite3_column_double(st, 2),
-		.request_mb = sqlite3_column_double(st, 3),
-		.fault_requests = sqlite3_column_double(st, 4),
-		.fault_mb = sqlite3_column_double(st, 5),
-		.memory_mb = sqlite3_column_double(st, 6),
-		.wall_ms = sqlite3_column_double(st, 7),
-		.rest_ms = sqlite3_column_double(st, 8),
-		.com_ms = sqlite3_column_double(st, 9), /* NULL of an old file: 0 */
-		.disk_ms = sqlite3_column_double(st, 10),
+		.runs = runs > 0 && runs <= UINT32_MAX ? (uint32_t)runs : 0,
+		.cpu_ms = profile_column(st, 1),
+		.requests = profile_column(st, 2),
+		.request_mb = profile_column(st, 3),
+		.fault_requests = profile_column(st, 4),
+		.fault_mb = profile_column(st, 5),
+		.memory_mb = profile_column(st, 6),
+		.wall_ms = profile_column(st, 7),
+		.rest_ms = profile_column(st, 8),
+		.com_ms = profile_column(st, 9), /* NULL of an old file: 0 */
+		.disk_ms = profile_column(st, 10),
 	};
 	phases_parse((const char *)sqlite3_column_text(st, 11), &out->behaviour);
 }
@@ -245,10 +365,9 @@ int profile_get(struct profile_store *s, uid_t uid, const char *class_name, stru
 	rc = sqlite3_step(st);
 	if (rc == SQLITE_ROW)
 		take_row(st, out);
-	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-		profile_failed(s, "read", err);
+	rc = rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : profile_failed(s, "read", err);
 	profile_done(st);
-	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : -EIO;
+	return rc;
 }
 
 int profile_list(struct profile_store *s, uid_t uid,
@@ -271,10 +390,9 @@ int profile_list(struct profile_store *s, uid_t uid,
 		take_row(st, &p);
 		each(arg, (uid_t)sqlite3_column_int64(st, 12), name ? name : "", &p);
 	}
-	if (rc != SQLITE_DONE)
-		profile_failed(s, "read", err);
+	rc = rc == SQLITE_DONE ? 0 : profile_failed(s, "read", err);
 	profile_done(st);
-	return rc == SQLITE_DONE ? 0 : -EIO;
+	return rc;
 }
 
 /* --- learning ------------------------------------------------------------------- */
@@ -423,31 +541,57 @@ int profile_delete(struct profile_store *s, const char *sql, uid_t uid, const ch
 	return profile_finish(s, st, uid, class_name, err);
 }
 
-/* If a user has as many classes as are kept, a new one replaces those with the fewest runs. */
-static int profile_make_room(struct profile_store *s, uid_t uid, struct iocom_err *err)
+/*
+ * Finds the class that makes room for a new one of UID: one with the fewest runs, and one with
+ * needs that its user set only if all have such.  Returns 0; -ENOENT: there is room; -EIO.
+ */
+static int profile_least(struct profile_store *s, uid_t uid, char class_name[PROFILE_CLASS_MAX],
+			 struct iocom_err *err)
 {
-	int rc = profile_delete(
-		s,
-		"DELETE FROM profile WHERE uid=?1 AND class IN (SELECT class FROM profile"
-		" WHERE uid=?1 ORDER BY runs, class LIMIT max(0, (SELECT count(*) FROM profile"
-		" WHERE uid=?1) - " TEXT(PROFILE_CLASSES_MAX) " + 1))",
-		uid, "", err);
+	static const char sql[] =
+		"SELECT class FROM profile WHERE uid=?1"
+		" AND (SELECT count(*) FROM profile WHERE uid=?1) >= " TEXT(
+			PROFILE_CLASSES_MAX) " ORDER BY class IN (SELECT class FROM pin WHERE "
+					     "uid=?1), runs, class LIMIT 1";
+	sqlite3_stmt *st = profile_statement(s, sql);
+	const char *name;
+	int rc;
 
-	if (!rc)
-		rc = profile_delete(s,
-				    "DELETE FROM behaviour WHERE uid=?1 AND class NOT IN"
-				    " (SELECT class FROM profile WHERE uid=?1)",
-				    uid, "", err);
-	if (!rc)
-		rc = profile_delete(s,
-				    "DELETE FROM error WHERE uid=?1 AND class NOT IN"
-				    " (SELECT class FROM profile WHERE uid=?1)",
-				    uid, "", err);
+	if (!st)
+		return profile_failed(s, "read", err);
+	sqlite3_bind_int64(st, 1, uid);
+	rc = sqlite3_step(st);
+	name = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(st, 0) : NULL;
+	snprintf(class_name, PROFILE_CLASS_MAX, "%s", name ? name : "");
+	rc = rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : profile_failed(s, "read", err);
+	profile_done(st);
 	return rc;
 }
 
-int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
-		  const struct profile *run, struct iocom_err *err)
+int profile_make_room(struct profile_store *s, uid_t uid, struct iocom_err *err)
+{
+	char class_name[PROFILE_CLASS_MAX];
+	int rc;
+
+	while (!(rc = profile_least(s, uid, class_name, err))) {
+		rc = profile_erase(s, uid, class_name, err);
+		if (rc) /* -ENOENT: a name that is cut or no text, in a file that somebody edited */
+			break;
+	}
+	return rc == -ENOENT ? 0 : rc;
+}
+
+int profile_write(struct profile_store *s, uid_t uid, const char *class_name,
+		  const struct profile *p, struct iocom_err *err)
+{
+	int rc = write_numbers(s, uid, class_name, p, err);
+
+	return rc ? rc : write_behaviour(s, uid, class_name, p, err);
+}
+
+int profile_learn_run(struct profile_store *s, uid_t uid, const char *class_name,
+		      const struct profile *run, const struct profile_origin *origin,
+		      struct iocom_err *err)
 {
 	struct profile p = {0};
 	int rc = profile_get(s, uid, class_name, &p, err);
@@ -462,10 +606,34 @@ int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
 	if (new)
 		rc = profile_make_room(s, uid, err);
 	if (!rc)
-		rc = write_numbers(s, uid, class_name, &p, err);
+		rc = profile_write(s, uid, class_name, &p, err);
 	if (!rc)
-		rc = write_behaviour(s, uid, class_name, &p, err);
+		rc = profile_runs_learn(s, uid, class_name, run, origin, err);
 	return profile_end_transaction(s, rc, err);
+}
+
+int profile_learn(struct profile_store *s, uid_t uid, const char *class_name,
+		  const struct profile *run, struct iocom_err *err)
+{
+	static const struct profile_origin unknown = {.input_mb = -1, .node = ""};
+
+	return profile_learn_run(s, uid, class_name, run, &unknown, err);
+}
+
+int profile_erase(struct profile_store *s, uid_t uid, const char *class_name, struct iocom_err *err)
+{
+	static const char *const tables[] = {
+		"DELETE FROM behaviour WHERE uid=?1 AND class=?2",
+		"DELETE FROM error WHERE uid=?1 AND class=?2",
+		"DELETE FROM run WHERE uid=?1 AND class=?2",
+		"DELETE FROM pin WHERE uid=?1 AND class=?2",
+		"DELETE FROM profile WHERE uid=?1 AND class=?2",
+	};
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && !rc; i++)
+		rc = profile_delete(s, tables[i], uid, class_name, err);
+	return rc || sqlite3_changes(s->file.db) ? rc : -ENOENT;
 }
 
 int profile_forget(struct profile_store *s, uid_t uid, const char *class_name,
@@ -475,15 +643,6 @@ int profile_forget(struct profile_store *s, uid_t uid, const char *class_name,
 
 	if (rc)
 		return rc;
-	rc = profile_delete(s, "DELETE FROM behaviour WHERE uid=?1 AND class=?2", uid, class_name,
-			    err);
-	if (!rc)
-		rc = profile_delete(s, "DELETE FROM error WHERE uid=?1 AND class=?2", uid,
-				    class_name, err);
-	if (!rc)
-		rc = profile_delete(s, "DELETE FROM profile WHERE uid=?1 AND class=?2", uid,
-				    class_name, err);
-	if (!rc && !sqlite3_changes(s->file.db))
-		rc = -ENOENT;
+	rc = profile_erase(s, uid, class_name, err);
 	return profile_end_transaction(s, rc, err);
 }

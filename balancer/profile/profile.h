@@ -15,6 +15,9 @@
  *  - the behaviour (phases) is that of the last run: phases of different runs do
  *    not add up.  Its fault_requests and fault_kb are not kept, the averages are.
  *
+ * The last runs are also kept one by one, and placement asks for what is estimated from them
+ * (profile_runs.h).  The averages are for classes of which no single run is kept.
+ *
  * A class also has how wrong predictions of its response were (agent/home/outcomes.h), at each
  * node and over all: the mean of log( measured / expected ), where the newest job counts 1 / n, and
  * at least 1 / PROFILE_ERROR_JOBS.
@@ -36,7 +39,7 @@
 #define PROFILE_RATE_MS 1000.0
 
 struct profile {
-	uint32_t runs;
+	uint32_t runs;			 /* 0: none ended, but its user has set needs */
 	double cpu_ms;			 /* at reference speed 1 */
 	double requests, request_mb;	 /* explicit disk requests, and their size in all */
 	double fault_requests, fault_mb; /* the implicit ones, those of page faults */
@@ -46,6 +49,8 @@ struct profile {
 	double rest_ms;
 	double com_ms, disk_ms; /* R_COM, R_Disk (MODEL 5.10) */
 	struct behaviour behaviour;
+	double read_mb,
+		written_mb; /* of request_mb, where it is known; of a run (profile_runs.h) */
 };
 
 struct profile_store;
@@ -55,9 +60,25 @@ struct profile_store;
  * Returns 0 or negative errno with the reason in ERR.
  */
 int profile_open(struct profile_store **store, const char *path, struct iocom_err *err);
+/*
+ * The same, but a file that is damaged or of an unknown layout is set aside, and an empty one begun
+ * (profile_aside).  -EBUSY: another program keeps it locked.
+ */
+int profile_renew(struct profile_store **store, const char *path, struct iocom_err *err);
+/*
+ * Does that with an open store whose file turned out to be damaged (-EUCLEAN).  If that fails, the
+ * store is of no use until it succeeds.
+ */
+int profile_renew_open(struct profile_store *store, struct iocom_err *err);
+/* Returns where the last file was put that was set aside, and WHY; "": none was. */
+const char *profile_aside(const struct profile_store *store, const char **why);
+/* Returns how many rows profile_renew removed: they had numbers that no run can have. */
+unsigned profile_swept(const struct profile_store *store);
 /* Returns the copy that this opening made before it migrated the file; "": none. */
 const char *profile_backup(const struct profile_store *store);
 void profile_close(struct profile_store *store); /* NULL is fine */
+/* No need is larger; what is more, in a report or in a file, is not believed. */
+#define PROFILE_NEED_MAX 1e12
 /* Returns 0; -ENOENT never seen; -EIO. */
 int profile_get(struct profile_store *store, uid_t uid, const char *class_name, struct profile *out,
 		struct iocom_err *err);

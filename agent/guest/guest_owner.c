@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What the node's owner may do with guests, the jobs of other nodes: let them in or not, see what
+ * they need, expel them.
+ *
+ *   expelled -> it runs: SIGTERM -> after the grace SIGKILL -> its supervisor is late: its cgroup
+ *               is killed
+ */
+#include "agent/guest/guest_own.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "agent/guest/signals.h"
+#include "user/account.h"
+#include "user/clock.h"
+
+#define OWNER_SHIM_LATE_NS (2 * CLOCK_NS_PER_S) /* by then a supervisor has killed its job */
+#define PTS_MAJOR	   136			/* of /dev/pts/0 to 255; seven more follow */
+#define PTS_MAJORS	   8
+
+static bool guest_owner_counts(const struct guest *guest, const struct job *job)
+{
+	return job->state != JOB_ENDED && !guest_is_home(guest, &job->order);
+}
+
+void guest_use(const struct guest *guest, struct guest_use *use)
+{
+	*use = (struct guest_use){0};
+	for (const struct job *job = guest->jobs.first; job; job = job->next) {
+		const struct need *need = &job->order.need;
+
+		if (!guest_owner_counts(guest, job))
+			continue;
+		use->jobs++;
+		use->memory_mb += need->value[NEED_MEMORY_MB];
+		use->disk_mb_per_s +=
+			need->value[NEED_IO_PER_S] * need->value[NEED_IO_SIZE_KB] / 1e3;
+	}
+}
+
+bool guest_owner_admits(struct guest *guest, const struct job_order *order,
+			const struct account *user, struct peer_grant *g)
+{
+	const struct guest_asking asking = {.order = order, .user = user};
+	char why[PEER_TEXT_MAX] = "";
+
+	if (!guest->ports->owner)
+		return true;
+	if (guest->ports->owner(guest->ports->arg, &asking, why, sizeof(why)))
+		return true;
+	guest_admit_refuse(g, "owner", why);
+	return false;
+}
+
+/* --- expelling --- */
+
+static void guest_owner_signal(struct guest *guest, struct job *job, uint64_t now)
+{
+	int rc = 0;
+
+	if (!job->expelled.asked) {
+		rc = signals_expel(guest, job, SIGTERM, job->expelled.why);
+		job->expelled.asked = true;
+	} else if (now >= job->expelled.due_ns && !job->expelled.killed) {
+		rc = signals_expel(guest, job, SIGKILL, job->expelled.why);
+		job->expelled.killed = true;
+	} else if (now >= job->expelled.due_ns + OWNER_SHIM_LATE_NS) {
+		guest->launcher->kill(guest->base->set->scope_cgroup, job->order.uid,
+				      job->order.job);
+	}
+	if (rc)
+		log_write(guest->base->log, LOG_L_WARNING, "cannot expel job %s: %s",
+			  job->order.job, strerror(-rc));
+}
+
+void guest_owner_chores(struct guest *guest)
+{
+	uint64_t now = loop_boot_ns(guest->base->loop);
+
+	for (struct job *job = guest->jobs.first; job; job = job->next)
+		if (job->expelled.why[0] && job->state == JOB_RUNNING)
+			guest_owner_signal(guest, job, now);
+}
+
+size_t guest_expel(struct guest *guest, const char *name, const char *why, uint32_t grace_s)
+{
+	uint64_t due_ns = loop_boot_ns(guest->base->loop) + grace_s * CLOCK_NS_PER_S;
+	size_t found = 0;
+
+	for (struct job *job = guest->jobs.first; job; job = job->next) {
+		if (!guest_owner_counts(guest, job) || (*name && strcmp(name, job->order.job) != 0))
+			continue;
+		found++;
+		if (job->expelled.why[0] && job->expelled.due_ns <= due_ns)
+			continue;
+		job->expelled.due_ns = due_ns;
+		snprintf(job->expelled.why, sizeof(job->expelled.why), "%s", why);
+		guest->base->counters->jobs_expelled++;
+		log_write(guest->base->log, LOG_L_INFO, "job %s of uid %u from %s: %s",
+			  job->order.job, (unsigned)job->order.uid, job->order.home, why);
+	}
+	guest_owner_chores(guest);
+	return found;
+}
+
+/* --- terminals --- */
+
+/* Returns the number of the controlling terminal in /dev/pts of PID, or -1. */
+static int guest_owner_terminal(pid_t pid)
+{
+	char path[32], text[512];
+	const char *after;
+	int fd, device = 0;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	/* The program's name in parentheses may have any character. */
+	after = strrchr(text, ')');
+	if (!after || sscanf(after + 1, " %*c %*d %*d %*d %d", &device) != 1)
+		return -1;
+	if (major((dev_t)device) < PTS_MAJOR || major((dev_t)device) >= PTS_MAJOR + PTS_MAJORS)
+		return -1;
+	return (int)((major((dev_t)device) - PTS_MAJOR) * 256 + minor((dev_t)device));
+}
+
+size_t guest_terminals(const struct guest *guest, unsigned *numbers, size_t max)
+{
+	size_t n = 0;
+
+	for (const struct job *job = guest->jobs.first; job && n < max; job = job->next) {
+		int number = job->state == JOB_RUNNING && job->pid > 0
+				     ? guest_owner_terminal(job->pid)
+				     : -1;
+
+		if (number >= 0)
+			numbers[n++] = (unsigned)number;
+	}
+	return n;
+}

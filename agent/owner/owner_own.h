@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What the files of the owner's part share. */
+#ifndef IOCOM_OWNER_OWN_H
+#define IOCOM_OWNER_OWN_H
+
+#include "agent/owner/owner_part.h"
+#include "user/cgroup_guests.h"
+
+#define OWNER_NONCES   64
+#define OWNER_JOB_TTYS 256
+
+struct owner_question;
+
+struct owner_part {
+	struct owner_config config;
+	const struct base *base;
+	struct guest *guest; /* NULL: the agent is being set up */
+	struct owner_rules rules;
+	char path[SETTINGS_PATH_MAX + 16];
+	bool accepts, said; /* what others were told last */
+	char says[IOCOM_NAME_MAX];
+
+	bool somebody; /* works here, as last seen */
+	uint64_t seen_ns;
+
+	struct cgroup_mounts mounts;
+	bool mounted;
+	struct cgroup_caps_held held;
+	struct iocom_err cap_err; /* why no cap is held by a control group */
+	bool capped;		  /* caps are or were set */
+	uint64_t capped_ns;	  /* when they were written last */
+
+	struct owner_question *questions;
+	size_t nquestions;
+	char nonces[OWNER_NONCES][SPEC_NONCE_MAX]; /* a ring: of the newest requests obeyed */
+	size_t nnonces;				   /* ever */
+};
+
+/* --- owner_part.c --- */
+
+/* Tells the other nodes, if it is something else than before. */
+void owner_part_tell(struct owner_part *part);
+/* Fills MOMENT: the local time, and what else the rules ask; presence as of AGE_NS ago at most. */
+void owner_part_moment(struct owner_part *part, uint64_t age_ns, struct owner_moment *moment);
+#define OWNER_NOW_NS  1000000000ull /* for those who ask */
+#define OWNER_REST_NS 5000000000ull /* for what other nodes are told */
+
+/* --- owner_store.c --- */
+
+/* Loads the rules into PART. */
+void owner_store_load(struct owner_part *part);
+/* Writes RULES: they survive a power cut.  Returns 0 or negative errno with the reason in ERR. */
+int owner_store_write(const struct owner_part *part, const struct owner_rules *rules,
+		      struct iocom_err *err);
+
+/* --- owner_caps.c --- */
+
+/* Sets the caps of the rules on the guests' control group; does nothing if there never were any. */
+void owner_caps_apply(struct owner_part *part);
+/* The agent begins: an earlier one may have left caps on the group. */
+void owner_caps_begin(struct owner_part *part);
+/* Returns true if there is a cap. */
+bool owner_caps_any(const struct owner_rules *rules);
+/* What guests may use of a resource here, in cores, bytes, MB/s; below 0: there is no cap. */
+double owner_caps_amount(const struct owner_part *part, enum owner_resource at,
+			 const struct iocom_vector *own);
+/* Writes how the cap is held: "by control group (cpu.max) and admission". */
+void owner_caps_held(const struct owner_part *part, enum owner_resource at, char *out, size_t size);
+
+/* --- owner_presence.c --- */
+
+/*
+ * Returns when somebody last used a terminal in DEVICES: tty1 to tty63, ttyS0 ..., pts/N without
+ * the N numbers in SKIP; seconds, CLOCK_REALTIME; 0: never.
+ */
+time_t owner_presence_newest(const char *devices, const unsigned *skip, size_t nskip);
+/* Returns true if somebody works here, as was seen at most AGE_NS ago. */
+bool owner_presence(struct owner_part *part, uint64_t age_ns);
+
+/* --- owner_admit.c --- */
+
+/* Returns true if UID may change the rules; otherwise WHY says why not. */
+bool owner_admit_change(const struct owner_part *part, uid_t uid, const char *from, char *why,
+			size_t size);
+
+/* --- owner_remote.c --- */
+
+void owner_remote_stop(struct owner_part *part);
+
+#endif

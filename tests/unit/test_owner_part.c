@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * The owner's part of an agent: who gets in, who may change that, what survives a restart, and how
+ * guests are expelled.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/guest/guest_own.h"
+#include "agent/owner/owner_own.h"
+#include "balancer/settings/settings_live.h"
+#include "tests/lib/guest_stage.h"
+#include "tests/lib/logged.h"
+#include "tests/unit/guest_accounts.h"
+#include "user/clock.h"
+
+static struct owner_part *part;
+static char devices[96];
+static struct iocom_err err;
+static char told[IOCOM_NAME_MAX];
+static bool told_open;
+
+static bool admits(void *arg, const struct guest_asking *asking, char *why, size_t size)
+{
+	(void)arg;
+	return owner_part_admit(part, asking, why, size);
+}
+
+static void own_vector(void *arg, struct iocom_vector *own)
+{
+	(void)arg;
+	*own = gstage.own;
+}
+
+static void take_says(void *arg, bool accepts, const char *says)
+{
+	(void)arg;
+	told_open = accepts;
+	snprintf(told, sizeof(told), "%s", says);
+}
+
+static void begin(void)
+{
+	const struct owner_config config = {.base = &gstage.base,
+					    .devices = devices,
+					    .ports = {.own_vector = own_vector, .says = take_says}};
+
+	assert_int_equal(owner_part_new(&part, &config, &err), 0);
+	gstage.guest->config.ports.owner = admits;
+	part->guest = gstage.guest;
+	/* No control groups of the machine in this test. */
+	owner_part_tell(part);
+}
+
+static void begin_again(void)
+{
+	owner_part_free(part);
+	begin();
+}
+
+static int setup(void **state)
+{
+	char pts[128];
+
+	if (gstage_setup(state) || logged_begin(&gstage.log))
+		return -1;
+	/* A scope that no cgroup can have: caps are by admission only. */
+	strcpy(gstage.set.scope_cgroup, "../none");
+	gstage.own.cores = 4;
+	gstage.own.cpu_speed = gstage.own.cpu_burst = 1;
+	gstage.own.disk_mb_per_s = 100;
+	gstage.own.network_mb_per_s = 100;
+	snprintf(devices, sizeof(devices), "%s/dev", gstage.dir);
+	snprintf(pts, sizeof(pts), "%s/pts", devices);
+	if (mkdir(devices, 0700) || mkdir(pts, 0700))
+		return -1;
+	begin();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	owner_part_free(part);
+	logged_end();
+	return gstage_teardown(state);
+}
+
+/* What UID at node FROM ("": this one) gets for words with '|' between them. */
+static int ask(uid_t uid, const char *from, const char *words)
+{
+	struct owner_ask a = {.reason = "backup"};
+	char copy[400], *rest = NULL;
+	json_t *answer = NULL;
+	int rc;
+
+	snprintf(copy, sizeof(copy), "%s", words);
+	for (char *word = strtok_r(copy, "|", &rest); word; word = strtok_r(NULL, "|", &rest))
+		snprintf(a.words[a.nwords++], OWNER_WORD_MAX, "%s", word);
+	err.text[0] = 0;
+	rc = owner_part_obey(part, &a, uid, from, &answer, &err);
+	json_decref(answer);
+	return rc;
+}
+
+static void obeys(const char *words)
+{
+	if (ask(0, "", words))
+		fail_msg("`%s`: %s", words, err.text);
+}
+
+/* What a job of this need gets: "" it is let in, else the text of the refusal. */
+static const char *refusal(const char *job, uid_t uid, const struct need *need)
+{
+	static char text[PEER_TEXT_MAX];
+	struct job_order order = gstage_order(job);
+	const struct peer_grant *g;
+
+	order.uid = uid;
+	strcpy(order.class_name, "scan");
+	if (need)
+		order.need = *need;
+	g = gstage_admit(&order);
+	if (!g->granted)
+		assert_string_equal(g->reason, "owner");
+	snprintf(text, sizeof(text), "%s", g->text);
+	return text;
+}
+
+static struct need need_of(enum need_field field, double value)
+{
+	struct need need;
+
+	need_init(&need);
+	need_set(&need, field, value, NEED_OPTION);
+	return need;
+}
+
+static void test_state_counts_at_once(void **state)
+{
+	(void)state;
+	assert_string_equal(refusal("n2-1-1", 1000, NULL), "");
+	obeys("close");
+	assert_string_equal(told, "closed: backup");
+	assert_false(told_open);
+	assert_string_equal(refusal("n2-1-2", 1000, NULL), "closed: backup");
+	obeys("drain");
+	assert_string_equal(refusal("n2-1-3", 1000, NULL), "draining: backup");
+	/* A job of this node itself always gets its place. */
+	assert_string_equal(refusal("n1-1-4", 1000, NULL), "");
+	obeys("resume");
+	assert_true(told_open);
+	assert_string_equal(refusal("n2-1-5", 1000, NULL), "");
+	assert_int_equal(gstage.counters.owner_changes, 3);
+}
+
+static void test_forced_jobs_ask_too(void **state)
+{
+	struct job_order order = gstage_order("n2-1-1");
+
+	(void)state;
+	order.forced = true;
+	obeys("close");
+	assert_string_equal(gstage_admit(&order)->text, "closed: backup");
+}
+
+static void test_users_and_classes(void **state)
+{
+	(void)state;
+	obeys("users|deny|anna");
+	assert_string_equal(refusal("n2-1-1", 1000, NULL), "denies user anna (users deny anna)");
+	assert_string_equal(refusal("n2-1-2", 1001, NULL), "");
+	obeys("users|deny|@silent");
+	assert_non_null(strstr(refusal("n2-1-3", 1001, NULL), "denies everybody while"));
+	obeys("users|deny|none");
+	obeys("users|allow|bert");
+	assert_string_equal(refusal("n2-1-4", 1000, NULL),
+			    "allows only some users (users allow bert)");
+	obeys("users|allow|@users");
+	assert_string_equal(refusal("n2-1-5", 1000, NULL), "");
+	obeys("users|allow|all");
+	obeys("classes|deny|make,scan");
+	assert_string_equal(refusal("n2-1-6", 1000, NULL), "denies jobs of class scan");
+	obeys("classes|deny|none");
+	obeys("classes|allow|make");
+	assert_string_equal(refusal("n2-1-7", 1000, NULL),
+			    "allows only some classes (classes allow make)");
+}
+
+static void test_faucets(void **state)
+{
+	struct need disk = need_of(NEED_IO_PER_S, 200), network = need_of(NEED_COM_MS, 2000);
+
+	(void)state;
+	obeys("close|disk");
+	assert_string_equal(refusal("n2-1-1", 1000, &disk),
+			    "has closed the disk, the job needs 200 requests/s of it");
+	assert_string_equal(refusal("n2-1-2", 1000, &network), "");
+	assert_string_equal(refusal("n2-1-3", 1000, NULL), "");
+	assert_true(told_open);
+	obeys("close|network");
+	assert_string_equal(refusal("n2-1-4", 1000, &network),
+			    "has closed the network, the job needs 2 s of it");
+	obeys("open|disk|network");
+	assert_string_equal(refusal("n2-1-5", 1001, &disk), "");
+}
+
+static void test_caps_by_admission(void **state)
+{
+	struct need need = need_of(NEED_MEMORY_MB, 300);
+
+	(void)state;
+	obeys("cap|memory=50%");
+	assert_string_equal(refusal("n2-1-1", 1000, &need), "");
+	assert_string_equal(refusal("n3-1-2", 1001, &need),
+			    "caps memory: guests need 300 MB and the job 300 MB, 500 MB are for "
+			    "guests");
+	obeys("cap|none");
+	obeys("cap|cpu=50%");
+	need = need_of(NEED_MEMORY_MB, 1);
+	assert_string_equal(refusal("n3-1-3", 1001, &need), "");
+	assert_string_equal(refusal("n3-1-4", 1001, &need),
+			    "caps cpu: 2 guests are there, 2 cores are for guests");
+	obeys("cap|none");
+	obeys("cap|disk=20MB/s");
+	need = need_of(NEED_IO_PER_S, 100);
+	need_set(&need, NEED_IO_SIZE_KB, 150, NEED_OPTION);
+	assert_string_equal(refusal("n3-1-5", 1001, &need), "");
+	assert_string_equal(refusal("n3-1-6", 1001, &need),
+			    "caps the disk: guests need 15 MB/s and the job 15 MB/s, 20 MB/s are "
+			    "for guests");
+	obeys("cap|none");
+	obeys("cap|network=10%");
+	gstage.own.sent_mb_per_s = 8;
+	gstage.own.received_mb_per_s = 8;
+	assert_non_null(strstr(refusal("n3-1-7", 1001, NULL), "caps the network: 16 MB/s go"));
+	gstage.own.sent_mb_per_s = 0;
+	assert_string_equal(refusal("n3-1-8", 1001, NULL), "");
+}
+
+static void test_how_caps_are_held(void **state)
+{
+	char held[256];
+
+	(void)state;
+	obeys("cap|cpu=50%|network=10%");
+	owner_caps_held(part, OWNER_CPU, held, sizeof(held));
+	assert_non_null(strstr(held, "by admission only: a scope is a path"));
+	owner_caps_held(part, OWNER_NETWORK, held, sizeof(held));
+	assert_string_equal(held, "by admission only: control groups do not cap networks");
+}
+
+static void test_rights(void **state)
+{
+	(void)state;
+	assert_int_equal(ask(1000, "", "close"), -EPERM);
+	assert_non_null(strstr(err.text, "user anna may not change the owner's rules of node n1"));
+	assert_int_equal(ask(0, "n2", "close"), -EPERM); /* root of another node */
+	assert_int_equal(ask(ACCOUNTS_SILENT, "", "close"), -EPERM);
+	assert_int_equal(ask(1000, "", "nonsense"), -EPERM);
+	assert_int_equal(ask(1000, "", "expel"), -EPERM);
+	assert_int_equal(ask(1000, "", "show"), 0);
+	assert_int_equal(gstage.counters.owner_refused, 5);
+	assert_int_equal(logged("owner: refused 1000@n1 (uid 1000)"), 3);
+	strcpy(gstage.set.owners, "anna");
+	assert_int_equal(ask(1000, "", "close"), 0);
+	assert_int_equal(ask(1000, "n2", "drain"), 0);
+	assert_int_equal(ask(1001, "n2", "open"), -EPERM);
+	strcpy(gstage.set.administrators, "@users");
+	assert_int_equal(ask(1001, "n2", "resume"), 0);
+	assert_string_equal(part->rules.by, "1001@n2");
+	assert_int_equal(logged("owner: 1001@n2 (uid 1001): resume (backup): done"), 1);
+}
+
+static void test_presence(void **state)
+{
+	char path[160];
+	time_t now = (time_t)(loop_real_ns(gstage.base.loop) / CLOCK_NS_PER_S);
+	struct timespec used[2] = {{.tv_sec = now - 5}, {.tv_sec = now - 5}};
+	const unsigned skip[] = {3};
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/pts/3", devices);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(futimens(fd, used), 0);
+	close(fd);
+	assert_int_equal(owner_presence_newest(devices, NULL, 0), now - 5);
+	assert_int_equal(owner_presence_newest(devices, skip, 1), 0); /* a job's */
+	assert_int_equal(owner_presence_newest("/nowhere", NULL, 0), 0);
+	obeys("presence|on");
+	assert_string_equal(told, "closed: somebody works there");
+	assert_string_equal(refusal("n2-1-1", 1000, NULL), "closed: somebody works there");
+	gstage_pass(594 * 1000);
+	assert_string_equal(refusal("n2-1-2", 1000, NULL), "closed: somebody works there");
+	gstage_pass(2 * 1000);
+	assert_string_equal(refusal("n2-1-3", 1000, NULL), "");
+	/* A key is pressed at the console. */
+	now = (time_t)(loop_real_ns(gstage.base.loop) / CLOCK_NS_PER_S);
+	snprintf(path, sizeof(path), "%s/tty1", devices);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	used[0].tv_sec = used[1].tv_sec = now;
+	assert_int_equal(futimens(fd, used), 0);
+	close(fd);
+	gstage_pass(2 * 1000);
+	assert_string_equal(refusal("n2-1-4", 1000, NULL), "closed: somebody works there");
+	/* The names of other terminals do not count. */
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/tty0", devices);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	assert_int_equal(futimens(fd, used), 0);
+	close(fd);
+	gstage_pass(2 * 1000);
+	assert_string_equal(refusal("n2-1-5", 1000, NULL), "");
+	obeys("presence|off");
+}
+
+static void test_restart(void **state)
+{
+	char path[160];
+	FILE *out;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* the file must be root's */
+	obeys("close");
+	obeys("cap|cpu=50%");
+	begin_again();
+	assert_string_equal(told, "closed: backup");
+	assert_int_equal(part->rules.caps[OWNER_CPU].unit, OWNER_PERCENT);
+	/* A damaged file is set aside, and the node closed, also after the next start. */
+	snprintf(path, sizeof(path), "%s/owner.rules", gstage.dir);
+	out = fopen(path, "w");
+	assert_non_null(out);
+	fputs("[owner]\nstate = open\nusers_allow = a\nusers_deny = a\nformat = 1\n", out);
+	fclose(out);
+	begin_again();
+	assert_string_equal(told, "closed: owner's rules unreadable");
+	assert_int_equal(logged("`users allow a` contradicts `users deny a`"), 1);
+	assert_int_equal(logged("owner.rules.damaged-"), 1);
+	begin_again();
+	assert_string_equal(told, "closed: owner's rules unreadable");
+	assert_string_equal(refusal("n2-1-1", 1000, NULL), "closed: owner's rules unreadable");
+	obeys("open");
+	begin_again();
+	assert_true(told_open);
+	/* Somebody else could have written this one. */
+	assert_int_equal(chmod(path, 0666), 0);
+	begin_again();
+	assert_string_equal(told, "closed: owner's rules unreadable");
+}
+
+static void test_disk_fails(void **state)
+{
+	(void)state;
+	snprintf(part->path, sizeof(part->path), "%s/nowhere/owner.rules", gstage.dir);
+	assert_true(ask(0, "", "close") < 0);
+	assert_non_null(strstr(err.text, "cannot write the owner's rules"));
+	assert_non_null(strstr(err.text, "nothing is changed"));
+	assert_true(told_open);
+	assert_string_equal(refusal("n2-1-1", 1000, NULL), "");
+}
+
+static void test_expel(void **state)
+{
+	const struct job *job;
+
+	(void)state;
+	gstage_run("n2-1-1", 100);
+	gstage_run("n2-1-2", 101);
+	assert_int_equal(guest_expel(gstage.guest, "n2-1-9", "expelled", 5), 0);
+	assert_int_equal(guest_expel(gstage.guest, "n2-1-1", "expelled: mine", 5), 1);
+	job = jobs_find(&gstage.guest->jobs, "n2-1-1");
+	assert_true(job->expelled.asked && !job->expelled.killed);
+	job = jobs_find(&gstage.guest->jobs, "n2-1-2");
+	assert_false(job->expelled.asked);
+	gstage_chores(4);
+	job = jobs_find(&gstage.guest->jobs, "n2-1-1");
+	assert_false(job->expelled.killed);
+	gstage_chores(2);
+	job = jobs_find(&gstage.guest->jobs, "n2-1-1");
+	assert_true(job->expelled.killed);
+	assert_int_equal(gstage.counters.jobs_expelled, 1);
+	/* The rest; a second wish only shortens the grace. */
+	obeys("expel");
+	assert_int_equal(gstage.counters.jobs_expelled, 2);
+	obeys("expel");
+	assert_int_equal(gstage.counters.jobs_expelled, 2);
+	assert_int_equal(logged("expelled by the owner of node n1: backup"), 1);
+}
+
+/* --- control groups --- */
+
+static void make_file(const char *directory, const char *name)
+{
+	char path[200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void has(const char *directory, const char *name, const char *expected)
+{
+	char path[200], text[128] = "";
+	FILE *in;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	in = fopen(path, "r");
+	assert_non_null(in);
+	assert_true(fread(text, 1, sizeof(text) - 1, in) > 0 || !*expected);
+	fclose(in);
+	assert_string_equal(text, expected);
+}
+
+static void test_files_of_groups(void **state)
+{
+	const struct cgroup_caps caps = {.cores = 1.5,
+					 .memory_bytes = 1 << 30,
+					 .disk_bytes_per_s = 20000000,
+					 .disks = {"8:0"},
+					 .ndisks = 1};
+	const struct cgroup_held none = {NULL, -ENOENT};
+	struct cgroup_caps_held held = {none, none, none};
+
+	(void)state;
+	cgroup_guests_write(devices, &caps, &held);
+	assert_null(held.cpu.file);
+	assert_int_equal(held.disk.rc, -ENOENT);
+	make_file(devices, "cpu.max");
+	make_file(devices, "memory.max");
+	make_file(devices, "io.max");
+	cgroup_guests_write(devices, &caps, &held);
+	has(devices, "cpu.max", "150000 100000");
+	has(devices, "memory.max", "1073741824");
+	has(devices, "io.max", "8:0 rbps=20000000 wbps=20000000");
+	assert_string_equal(held.cpu.file, "cpu.max");
+	assert_string_equal(held.memory.file, "memory.max");
+	assert_string_equal(held.disk.file, "io.max");
+	cgroup_guests_write(devices, &(struct cgroup_caps){.disks = {"8:0"}, .ndisks = 1}, &held);
+	has(devices, "cpu.max", "max 100000");
+	has(devices, "memory.max", "max");
+	has(devices, "io.max", "8:0 rbps=max wbps=max");
+}
+
+static void test_files_of_v1(void **state)
+{
+	const struct cgroup_caps caps = {.cores = 0.001, .memory_bytes = 1 << 24};
+	const struct cgroup_held none = {NULL, -ENOENT};
+	struct cgroup_caps_held held = {none, none, none};
+
+	(void)state;
+	make_file(devices, "cpu.cfs_quota_us");
+	make_file(devices, "cpu.cfs_period_us");
+	make_file(devices, "memory.limit_in_bytes");
+	cgroup_guests_write(devices, &caps, &held);
+	has(devices, "cpu.cfs_quota_us", "1000"); /* the least */
+	has(devices, "cpu.cfs_period_us", "100000");
+	has(devices, "memory.limit_in_bytes", "16777216");
+	assert_string_equal(held.cpu.file, "cpu.cfs_quota_us");
+	cgroup_guests_write(devices, &(struct cgroup_caps){0}, &held);
+	has(devices, "cpu.cfs_quota_us", "-1");
+	has(devices, "memory.limit_in_bytes", "-1");
+}
+
+/* --- settings that are read again --- */
+
+static void test_live_settings(void **state)
+{
+	struct settings *set = calloc(1, sizeof(*set)), *next = calloc(1, sizeof(*next));
+	struct settings_changes changes;
+
+	(void)state;
+	assert_true(set && next);
+	for (size_t i = 0; i < settings_program.nkeys; i++)
+		if (settings_live(settings_program.keys[i].name) < 0)
+			fail_msg("no row says whether --%s holds from a reload on",
+				 settings_program.keys[i].name);
+	assert_int_equal(settings_live("no-such-key"), -ENOENT);
+	*next = *set;
+	assert_int_equal(settings_take(set, next, &changes), 0);
+	assert_string_equal(changes.live, "");
+	assert_string_equal(changes.waiting, "");
+	next->accept_jobs = true;
+	strcpy(next->administrators, "anna");
+	strcpy(next->name, "n9");
+	next->user_tasks_max = 17;
+	assert_int_equal(settings_take(set, next, &changes), 0);
+	assert_string_equal(changes.live, "accept_jobs, administrators, user_tasks_max");
+	assert_string_equal(changes.waiting, "name");
+	assert_true(set->accept_jobs);
+	assert_string_equal(set->administrators, "anna");
+	assert_int_equal(set->user_tasks_max, 17);
+	assert_string_equal(set->name, "");
+	free(set);
+	free(next);
+}
+
+#define ON_STAGE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_STAGE(test_state_counts_at_once),
+		ON_STAGE(test_forced_jobs_ask_too),
+		ON_STAGE(test_users_and_classes),
+		ON_STAGE(test_faucets),
+		ON_STAGE(test_caps_by_admission),
+		ON_STAGE(test_how_caps_are_held),
+		ON_STAGE(test_rights),
+		ON_STAGE(test_presence),
+		ON_STAGE(test_restart),
+		ON_STAGE(test_disk_fails),
+		ON_STAGE(test_expel),
+		ON_STAGE(test_files_of_groups),
+		ON_STAGE(test_files_of_v1),
+		cmocka_unit_test(test_live_settings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
