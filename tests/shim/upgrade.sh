@@ -29,7 +29,7 @@ mkdir "$PAIR/bin"
 # As a package does it: it replaces the files, and running programs keep the old ones.
 install_from() { # DIRECTORY
 	local p
-	for p in iocom iocomd iocom-shim iocom-relay; do
+	for p in iocom iocomd iocom-net iocom-shim iocom-relay; do
 		[ ! -e "$1/$p" ] || { cp "$1/$p" "$PAIR/bin/.$p" && mv -f "$PAIR/bin/.$p" "$PAIR/bin/$p"; }
 	done
 }
