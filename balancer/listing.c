@@ -141,12 +141,18 @@ void listing_name(char *out, size_t size, const char *name, unsigned width)
 			 name + bytes_of(name, all - tail));
 }
 
-void listing_line(FILE *out, const char *text)
+/* Prints at most ROOM columns of TEXT. */
+static void print_cut(FILE *out, const char *text, unsigned room)
 {
-	if (utf8_width(text) <= LISTING_WIDTH)
+	if (utf8_width(text) <= room)
 		fprintf(out, "%s\n", text);
 	else
-		fprintf(out, "%.*s...\n", (int)bytes_of(text, LISTING_WIDTH - 3), text);
+		fprintf(out, "%.*s...\n", (int)bytes_of(text, room - 3), text);
+}
+
+void listing_line(FILE *out, const char *text)
+{
+	print_cut(out, text, LISTING_WIDTH);
 }
 
 /* The bytes up to the next place for a line's end: not between a number and its unit. */
@@ -225,28 +231,6 @@ static int room_for_last(const struct listing *l, const int *widths)
 	return (int)(width > used + CUT_MIN ? width - used : CUT_MIN);
 }
 
-/* Prints at most ROOM columns of TEXT. */
-static void print_cut(FILE *out, const char *text, int room)
-{
-	char piece[8];
-	size_t n = 0, bytes;
-	uint32_t c;
-	int columns = 0;
-
-	if (utf8_width(text) <= (unsigned)room) {
-		fprintf(out, "%s\n", text);
-		return;
-	}
-	for (; (bytes = utf8_next(text + n, &c)); n += bytes) {
-		memcpy(piece, text + n, bytes);
-		piece[bytes] = 0;
-		columns += (int)utf8_width(piece);
-		if (columns > room - 3)
-			break;
-	}
-	fprintf(out, "%.*s...\n", (int)n, text);
-}
-
 static void print_cell(const struct listing *l, const int *widths, FILE *out, size_t column,
 		       const char *text)
 {
@@ -262,7 +246,7 @@ static void print_cell(const struct listing *l, const int *widths, FILE *out, si
 	if (column)
 		fputs("  ", out);
 	if (last && l->cut) {
-		print_cut(out, text, room_for_last(l, widths));
+		print_cut(out, text, (unsigned)room_for_last(l, widths));
 		return;
 	}
 	/* printf counts bytes, a terminal columns */

@@ -12,6 +12,10 @@ import struct
 import sys
 import threading
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from handmade import receive  # noqa: E402
+
 ADDRESS, PORT, TARGET, DIR = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
 EARLIER = {}  # what was seen: "up", "down": a record; "hello", "welcome": a frame; "all": bytes
 
@@ -34,12 +38,9 @@ def made(mode):
 
 
 def exactly(sock, n):
-    data = b""
-    while len(data) < n:
-        more = sock.recv(n - len(data))
-        if not more:
-            raise EOFError
-        data += more
+    data = receive(sock, n)
+    if len(data) < n:
+        raise EOFError
     return data
 
 
