@@ -13,6 +13,7 @@
 #include "user/clock.h"
 
 #define PING_NS	      CLOCK_NS_PER_S
+#define PING_LAX_NS   (PING_NS / 4)
 #define AGAIN_NS      (10 * CLOCK_NS_PER_MS) /* after it has worked for a while */
 #define AGAIN_SOON_NS (100 * CLOCK_NS_PER_MS)
 #define WORKED_NS     (2 * CLOCK_NS_PER_S)
@@ -252,6 +253,8 @@ static void net_part_ping(void *arg)
 		return;
 	}
 	(void)gate_send(part->gate, &m, NULL, 0, NULL);
+	/* One that is late with an answer is watched exactly. */
+	part->ping.lax_ns = part->unanswered > 1 ? 0 : PING_LAX_NS;
 	loop_start(part->base->loop, &part->ping, PING_NS);
 }
 
@@ -360,7 +363,7 @@ int net_part_new(struct net_part **out, const struct net_part_config *config, st
 	part->base = config->base;
 	part->pidfd = -1;
 	part->again = (struct loop_timer){.fire = net_part_again, .arg = part};
-	part->ping = (struct loop_timer){.fire = net_part_ping, .arg = part, .lax_ns = PING_NS / 4};
+	part->ping = (struct loop_timer){.fire = net_part_ping, .arg = part, .lax_ns = PING_LAX_NS};
 	part->resume = (struct loop_timer){.fire = net_part_resume, .arg = part};
 	part->awaited = true;
 	rc = net_part_begin(part, err);

@@ -24,7 +24,7 @@ EVENTS = {
 }
 # Longer than the others may be: the peers give each other up, or the agent its network part. Rare,
 # because it is slow.
-LONG = {"cut-long": (38.0, 42.0), "stop-long": (11.0, 13.0), "stop-network-long": (11.0, 13.0)}
+LONG = {"cut-long": (38.0, 42.0), "stop-long": (11.0, 13.0), "stop-network-long": (12.5, 14.0)}
 LONG_EVERY = 40
 # A clock that is so many seconds wrong: more than credentials live, or less.
 SKEW = {"skew": (90, 600), "skew-within": (5, 25)}

@@ -77,6 +77,7 @@ detach() { # MIB STATUS: the job's name
 kept() { pair_user "${2:-n1}" attach "$1" 2>"$PAIR/err" >"$PAIR/out"; RC=$?; } # JOB [NODE]
 small=$(detach 1 5)
 kept "$small"
+[ "$RC" = 5 ] || sed 's/^/# | /' <(echo "$small") "$PAIR/err"
 tap_is "a detached job with room: all it wrote, and its status" "$RC $(wc -c <"$PAIR/out")" "5 1000000"
 big=$(detach 30 6)
 tap_is "one that fills the disk goes on to its own end" "$(pair_user n1 wait "$big" >/dev/null 2>&1; echo $?)" 6

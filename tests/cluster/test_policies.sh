@@ -22,14 +22,19 @@ IO_NEED=(--io-rate 250 --io-size 64Ki --requests 100 --cpu-time 0.02 --mem 20M)
 CPU_NEED=(--cpu-time 0.3 --mem 10M --io-rate 0 --requests 0)
 # The criterion of home, or one that compares all, decided under this policy.
 by_criterion='[.policy == $p, ([.plan.reasons[] | select(.node == "n1" or $c == "io" or $c == "explicit-discrepancy") | .criterion] | index($c) != null)] | all'
-# decides DESCRIPTION POLICY WHERE CRITERION NEED...: where a job would go, and by what.
+# decides DESCRIPTION POLICY WHERE CRITERION NEED...: where a job would go, and by what. What n1 tells
+# of its load is of one period, and a busy machine may starve n1's load of one: two more may say so.
 decides() {
-	local what=$1 policy=$2 where=$3 criterion=$4 plan node
+	local what=$1 policy=$2 where=$3 criterion=$4 plan node tries
 	shift 4
-	plan=$(on n1 iocom place --policy "$policy" --json "$@" -- sh)
-	node=$(jq -r .plan.node <<<"$plan")
-	# Why, if it is not where it should be.
-	[ "$where:$node" != away:n1 ] || jq -c '[.nodes[] | [.name, (.age_ms | floor), .disk_utilisation, .run_queue]], [.plan.reasons[] | [.criterion, .node, .left, .right, .holds]]' <<<"$plan" | sed 's/^/# | /'
+	for tries in 1 2 3; do
+		plan=$(on n1 iocom place --policy "$policy" --json "$@" -- sh)
+		node=$(jq -r .plan.node <<<"$plan")
+		[ "$where:$node" = away:n1 ] || break
+		# Why it is not where it should be.
+		jq -c '[.nodes[] | [.name, (.age_ms | floor), .disk_utilisation, .run_queue]], [.plan.reasons[] | [.criterion, .node, .left, .right, .holds]]' <<<"$plan" | sed 's/^/# | /'
+		sleep 1
+	done
 	case $where in
 	home) tap_is "$what, $policy: it stays" "$node" n1 ;;
 	*) tap_like "$what, $policy: it leaves" "$node" '^n[23]$' ;;
