@@ -42,14 +42,15 @@ endif
 
 # A room is a folder with all below it; one that is named here is an archive of its own and
 # no part of the room around it.  check-layers proves what each may include.
-ROOMS        := balancer/rules balancer/view balancer/profile balancer/settings balancer user \
-                agent/shim agent/net agent sim
+ROOMS        := balancer/rules balancer/view balancer/gossip balancer/profile balancer/settings \
+                balancer user agent/shim agent/net agent sim
 sources       = $(sort $(shell find $(1) -name '*.c' ! -path $(1)/main.c))
 room          = $(filter-out $(foreach r,$(filter $(1)/%,$(ROOMS)),$(r)/%),$(call sources,$(1)))
 objects       = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # archive -> room
 ROOM_librules    := balancer/rules
 ROOM_libview     := balancer/view
+ROOM_libgossip   := balancer/gossip
 ROOM_libprofile  := balancer/profile
 ROOM_libsettings := balancer/settings
 ROOM_libuser     := user
@@ -60,7 +61,7 @@ ROOM_libnet      := agent/net
 ROOM_libsim      := sim
 ROOM_libtest     := tests/lib
 archives = $(patsubst %,$(BUILD)/lib%.a,$(1))
-ARCHIVES := $(call archives,net agent shim cli profile settings view rules user)
+ARCHIVES := $(call archives,net agent shim cli profile settings view gossip rules user)
 
 # What starts for each job links its libraries into itself where their archives are there:
 # a shared one costs 60 us at every start.  STATIC= (empty): shared ones only.
@@ -126,17 +127,17 @@ link = @echo "  LINK    $@"; mkdir -p $(@D); \
 $(BUILD)/iocom: $(BUILD)/obj/balancer/main.o $(call archives,cli profile settings view rules user)
 	$(call link,$^ $(LIBS_cli))
 
-$(BUILD)/iocomd: $(BUILD)/obj/agent/main.o $(call archives,agent profile settings view rules user)
+$(BUILD)/iocomd: $(BUILD)/obj/agent/main.o $(call archives,agent profile settings view gossip rules user)
 	$(call link,$^ $(LIBS_agent))
 
-$(BUILD)/iocom-net: $(BUILD)/obj/agent/net/main.o $(call archives,net agent profile settings view rules user)
+$(BUILD)/iocom-net: $(BUILD)/obj/agent/net/main.o $(call archives,net agent profile settings view gossip rules user)
 	$(call link,$^ $(LIBS_net))
 
 $(BUILD)/iocom-shim: $(BUILD)/obj/agent/shim/main.o $(call archives,shim user)
 	$(call link,$^ $(LIBS_shim))
 
 # The simulator links no agent, no monitor: of user/ only the error sentences.
-OBJ_sim := $(call archives,sim view rules) $(BUILD)/obj/user/err.o
+OBJ_sim := $(call archives,sim view gossip rules) $(BUILD)/obj/user/err.o
 $(BUILD)/iocom-sim: $(BUILD)/obj/sim/main.o $(OBJ_sim)
 	$(call link,$^ $(LIBS_sim))
 

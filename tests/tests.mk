@@ -56,10 +56,10 @@ $(BUILD)/next/%.o: %.c
 	$(Q)$(CC) $(CFLAGS) -DCHANNEL_VERSION_MAX=2 -MMD -MP -c $< -o $@
 $(BUILD)/tests/next/iocom: $(BUILD)/obj/balancer/main.o $(NEXT_OBJECTS) $(call archives,cli profile settings view rules user)
 	$(call link,$(filter-out $(BUILD)/next/agent/%,$^) $(LIBS_cli))
-$(BUILD)/tests/next/iocomd: $(BUILD)/obj/agent/main.o $(NEXT_OBJECTS) $(call archives,agent profile settings view rules user)
+$(BUILD)/tests/next/iocomd: $(BUILD)/obj/agent/main.o $(NEXT_OBJECTS) $(call archives,agent profile settings view gossip rules user)
 	$(call link,$(filter-out $(BUILD)/next/agent/net/%,$^) $(LIBS_agent))
 $(BUILD)/tests/next/iocom-net: $(BUILD)/obj/agent/net/main.o $(NEXT_OBJECTS) \
-		$(call archives,net agent profile settings view rules user)
+		$(call archives,net agent profile settings view gossip rules user)
 	$(call link,$(filter-out $(filter-out $(BUILD)/next/user/% $(BUILD)/next/agent/net/% \
 		$(BUILD)/next/agent/gate/%,$(filter $(BUILD)/next/%,$^)),$^) $(LIBS_net))
 $(BUILD)/tests/next/iocom-shim: $(BUILD)/iocom-shim

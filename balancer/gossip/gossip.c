@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See gossip.h. */
+#include "balancer/gossip/gossip.h"
+
+/* Mixes the bits of X; the constants are those of MurmurHash3's last step. */
+static uint64_t gossip_mix(uint64_t x)
+{
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccdull;
+	x ^= x >> 33;
+	x *= 0xc4ceb9fe1a85ec53ull;
+	return x ^ (x >> 33);
+}
+
+struct gossip_place gossip_place(const char *name)
+{
+	uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
+	return (struct gossip_place){.slice = (uint32_t)gossip_mix(hash),
+				     .keeps = (uint32_t)gossip_mix(hash + 1),
+				     .draw = (uint32_t)gossip_mix(hash + 2)};
+}
+
+unsigned gossip_slices(size_t nodes)
+{
+	unsigned slices = 1;
+
+	if (nodes <= GOSSIP_DIRECT)
+		return 1;
+	while (slices < GOSSIP_SLICES_MAX && (size_t)slices * slices < 2 * nodes)
+		slices *= 2;
+	return slices;
+}
+
+unsigned gossip_slices_kept(size_t nodes)
+{
+	return gossip_slices((size_t)((double)nodes / GOSSIP_LAG));
+}
+
+/* The plan as it is made. */
+struct gossip_choice {
+	const struct gossip_place *self;
+	struct gossip_node *nodes;
+	size_t n, chosen;
+	unsigned slices;
+	bool covered[GOSSIP_SLICES_MAX];
+	size_t best[GOSSIP_SLICES_MAX]; /* the keeper of a slice that is drawn first, plus one */
+	uint32_t draw[GOSSIP_SLICES_MAX];
+	uint32_t turn;
+};
+
+static void gossip_choose(struct gossip_choice *c, struct gossip_node *node)
+{
+	if (!node->chosen)
+		c->chosen++;
+	node->chosen = true;
+	if (node->alive && !node->mute)
+		c->covered[node->place.keeps % c->slices] = true;
+}
+
+/* All that belong to the slice that this node keeps.  Other keepers of it are heard as well: they
+ * may know of nodes that this one has never heard of. */
+static void gossip_choose_own(struct gossip_choice *c, unsigned kept)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (gossip_tells(c->self, &c->nodes[i].place, kept))
+			gossip_choose(c, &c->nodes[i]);
+}
+
+/* For each slice that is not covered, the keeper that comes first by lot. */
+static void gossip_choose_keepers(struct gossip_choice *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		const struct gossip_node *node = &c->nodes[i];
+		unsigned slice = node->place.keeps % c->slices;
+		uint32_t draw = (uint32_t)gossip_mix(
+			((uint64_t)c->self->draw << 32 | node->place.draw) + c->turn);
+
+		if (!node->alive || node->mute || c->covered[slice] ||
+		    (c->best[slice] && draw >= c->draw[slice]))
+			continue;
+		c->best[slice] = i + 1;
+		c->draw[slice] = draw;
+	}
+	for (unsigned slice = 0; slice < c->slices; slice++)
+		if (c->best[slice])
+			gossip_choose(c, &c->nodes[c->best[slice] - 1]);
+}
+
+/* The nodes of slices that are still not covered; who is not alive is told of by nobody, later. */
+static void gossip_choose_orphans(struct gossip_choice *c)
+{
+	bool orphans[GOSSIP_SLICES_MAX];
+
+	for (unsigned slice = 0; slice < c->slices; slice++)
+		orphans[slice] = !c->covered[slice];
+	for (size_t i = 0; i < c->n; i++)
+		if (orphans[c->nodes[i].place.slice % c->slices])
+			gossip_choose(c, &c->nodes[i]);
+}
+
+size_t gossip_plan(const struct gossip_place *self, struct gossip_node *nodes, size_t n,
+		   uint32_t turn)
+{
+	struct gossip_choice c = {.self = self, .nodes = nodes, .n = n, .turn = turn};
+	size_t alive = 1;
+
+	for (size_t i = 0; i < n; i++) {
+		nodes[i].chosen = false;
+		alive += nodes[i].alive;
+	}
+	c.slices = gossip_slices(alive);
+	gossip_choose_own(&c, c.slices == 1 ? 1 : gossip_slices_kept(alive));
+	if (c.slices > 1) {
+		gossip_choose_keepers(&c);
+		gossip_choose_orphans(&c);
+	}
+	return c.chosen;
+}
+
+/* --- ties ----------------------------------------------------------------------------- */
+
+bool gossip_tie_is_mute(struct gossip_tie *tie, uint64_t now, uint64_t period)
+{
+	uint64_t last = tie->heard_ns > tie->since_ns ? tie->heard_ns : tie->since_ns;
+
+	if (tie->heard_ns > tie->since_ns && now - last <= GOSSIP_MUTE_PERIODS * period)
+		tie->mute_until_ns = 0;
+	else if (tie->on && now - last > GOSSIP_MUTE_PERIODS * period)
+		tie->mute_until_ns = now + GOSSIP_MUTE_FOR * period;
+	return now < tie->mute_until_ns;
+}
+
+bool gossip_tie_set(struct gossip_tie *tie, bool on, uint64_t now)
+{
+	if (tie->on == on)
+		return false;
+	tie->on = on;
+	tie->since_ns = on ? now : 0;
+	tie->heard_ns = 0;
+	return true;
+}
+
+/* --- the freshest --------------------------------------------------------------------- */
+
+static void gossip_swap(struct gossip_item *a, struct gossip_item *b)
+{
+	struct gossip_item other = *a;
+
+	*a = *b;
+	*b = other;
+}
+
+/* Quickselect (Hoare): afterwards none of the first MAX is older than any of the others. */
+size_t gossip_freshest(struct gossip_item *items, size_t n, size_t max)
+{
+	ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, last = (ptrdiff_t)max - 1;
+
+	if (n <= max)
+		return n;
+	while (low < high && last >= 0) {
+		uint64_t pivot = items[low + (high - low) / 2].heard_ns;
+		ptrdiff_t i = low, j = high;
+
+		while (i <= j) {
+			while (items[i].heard_ns > pivot)
+				i++;
+			while (items[j].heard_ns < pivot)
+				j--;
+			if (i <= j)
+				gossip_swap(&items[i++], &items[j--]);
+		}
+		if (last <= j)
+			high = j;
+		else if (last >= i)
+			low = i;
+		else
+			break;
+	}
+	return max;
+}
