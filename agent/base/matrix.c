@@ -10,6 +10,7 @@ void matrix_init(struct matrix *m, const char *self)
 {
 	*m = (struct matrix){0};
 	strncpy(m->self, self, sizeof(m->self) - 1);
+	m->place = gossip_place(m->self);
 }
 
 void matrix_fini(struct matrix *m)
@@ -130,10 +131,15 @@ int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, 
 		rc = matrix_insert(m, at);
 		if (rc)
 			return rc;
+		m->entries[at]->place = gossip_place(v->name);
 	}
 	e = m->entries[at];
 	e->vector = *v;
 	e->heard_ns = now_ns > age_ns ? now_ns - age_ns : 0;
+	if (e->alive == leaves) {
+		e->turned_ns = now_ns;
+		gossip_tie_again(&e->tie);
+	}
 	e->alive = !leaves;
 	e->left = leaves;
 	e->doubted = false;
@@ -171,6 +177,14 @@ size_t matrix_expire(struct matrix *m, uint64_t now_ns)
 	return dropped;
 }
 
+struct matrix_entry *matrix_entry_of(struct matrix *m, const char *name)
+{
+	bool found;
+	size_t at = locate(m, name, &found);
+
+	return found ? m->entries[at] : NULL;
+}
+
 const struct matrix_entry *matrix_find(const struct matrix *m, const char *name)
 {
 	bool found;
@@ -179,30 +193,55 @@ const struct matrix_entry *matrix_find(const struct matrix *m, const char *name)
 	return found ? m->entries[at] : NULL;
 }
 
-static int by_freshness(const void *a, const void *b)
-{
-	const struct matrix_entry *x = *(const struct matrix_entry *const *)a;
-	const struct matrix_entry *y = *(const struct matrix_entry *const *)b;
+/* What the search for those that are told of has found. */
+struct matrix_tale {
+	const struct matrix *m;
+	uint64_t now_ns;
+	unsigned slices;
+	struct gossip_item *items;
+};
 
-	if (x->heard_ns != y->heard_ns)
-		return x->heard_ns > y->heard_ns ? -1 : 1;
-	return strcmp(x->vector.name, y->vector.name);
+static bool matrix_is_news(const struct matrix_entry *e, uint64_t now_ns)
+{
+	return (e->alive || e->left) &&
+	       gossip_is_news(e->turned_ns, now_ns, (uint64_t)e->vector.period_ms * 1000000ull);
 }
 
-size_t matrix_freshest(const struct matrix *m, const struct matrix_entry **out, size_t max)
+/* The entries of the slice that this node keeps, or the news of the others. */
+static size_t matrix_tale_fill(const struct matrix_tale *tale, bool news, size_t max,
+			       const struct matrix_entry **out)
 {
-	const struct matrix_entry **all = malloc((m->count + 1) * sizeof(const void *));
+	const struct matrix *m = tale->m;
 	size_t n = 0;
 
-	if (!all)
-		return 0;
+	for (size_t i = 0; i < m->count; i++) {
+		const struct matrix_entry *e = m->entries[i];
+		bool own = e->alive && gossip_tells(&m->place, &e->place, tale->slices);
+
+		if (news ? !own && matrix_is_news(e, tale->now_ns) : own)
+			tale->items[n++] = (struct gossip_item){
+				.heard_ns = news ? e->turned_ns : e->heard_ns, .what = e};
+	}
+	n = gossip_freshest(tale->items, n, max);
+	for (size_t i = 0; i < n; i++)
+		out[i] = tale->items[i].what;
+	return n;
+}
+
+size_t matrix_told(const struct matrix *m, uint64_t now_ns, const struct matrix_entry **out,
+		   size_t max)
+{
+	struct matrix_tale tale = {.m = m, .now_ns = now_ns};
+	size_t alive = 1, n;
+
 	for (size_t i = 0; i < m->count; i++)
-		if (m->entries[i]->alive)
-			all[n++] = m->entries[i];
-	qsort(all, n, sizeof(*all), by_freshness);
-	if (n > max)
-		n = max;
-	memcpy(out, all, n * sizeof(*all));
-	free(all);
+		alive += m->entries[i]->alive;
+	tale.slices = gossip_slices_kept(alive);
+	tale.items = malloc((m->count + 1) * sizeof(*tale.items));
+	if (!tale.items)
+		return 0;
+	n = matrix_tale_fill(&tale, true, max < GOSSIP_NEWS_MAX ? max : GOSSIP_NEWS_MAX, out);
+	n += matrix_tale_fill(&tale, false, max - n, out + n);
+	free(tale.items);
 	return n;
 }

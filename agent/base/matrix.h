@@ -8,7 +8,7 @@
  *                    alive --its last vector (IOCOM_BIT_LEAVES)--> dropped, and has left
  *   dropped --newer vector--> alive;  dropped --an hour--> forgotten
  *
- * Each entry has its own memory, 0.4 KB, and one pointer in the order of the names: a node
+ * Each entry has its own memory, 0.5 KB, and one pointer in the order of the names: a node
  * that joins moves pointers only, and a watcher may hold the entry while it is alive.
  *
  * A dropped node is remembered so that an old vector, relayed late, cannot
@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "balancer/gossip/gossip.h"
 #include "iocom/vector.h"
 
 #define MATRIX_NODES_MAX      16384
@@ -36,8 +37,13 @@ struct matrix_entry {
 	uint64_t count;	     /* vectors accepted */
 	uint32_t view_index; /* for the watcher: the node's index in its view; 0: none */
 	bool alive;
-	bool left;    /* its last vector said that its agent stops */
-	bool doubted; /* who told of it is not believed any more */
+	bool left;	    /* its last vector said that its agent stops */
+	bool doubted;	    /* who told of it is not believed any more */
+	uint64_t turned_ns; /* CLOCK_BOOTTIME when it was there, for the first time or again, or
+			       left */
+	/* Whether it is heard directly; for whom plans that, who may change `tie`. */
+	struct gossip_place place;
+	struct gossip_tie tie;
 };
 
 /*
@@ -48,6 +54,7 @@ typedef void matrix_changed(void *arg, struct matrix_entry *entry);
 
 struct matrix {
 	char self[IOCOM_NAME_MAX];
+	struct gossip_place place;     /* of this node */
 	struct matrix_entry **entries; /* sorted by name; an entry stays where it is */
 	size_t count, room;
 	uint64_t generation; /* grows when a node joins, leaves or sends something new */
@@ -81,8 +88,14 @@ size_t matrix_expire(struct matrix *m, uint64_t now_ns);
  * forgets it.
  */
 const struct matrix_entry *matrix_find(const struct matrix *m, const char *name);
-/* Fills OUT with up to MAX alive entries, those heard last first. Returns how many. */
-size_t matrix_freshest(const struct matrix *m, const struct matrix_entry **out, size_t max);
+/* The same, for whom changes its tie. */
+struct matrix_entry *matrix_entry_of(struct matrix *m, const char *name);
+/*
+ * Fills OUT with up to MAX entries that this node's bulletins tell of, and returns how many: the
+ * freshest of those that it keeps (balancer/gossip/gossip.h), and what is news.  0: no memory, too.
+ */
+size_t matrix_told(const struct matrix *m, uint64_t now_ns, const struct matrix_entry **out,
+		   size_t max);
 
 /* The entries by name, AT from 0 to count - 1. */
 static inline const struct matrix_entry *matrix_at(const struct matrix *m, size_t at)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * See bulletin.h.  A network part that starts again gets the key, and all places to dial, anew; it
- * asks for the publishers' keys itself.  What only the last one had heard of may have been a lie,
- * and is forgotten with it.
+ * See bulletin.h.  A network part that starts again gets the key anew, and the places to dial by
+ * the next plan (hearing.h); it asks for the publishers' keys itself.
  */
 #include "agent/cluster/bulletin.h"
 
@@ -18,10 +17,7 @@ struct bulletin {
 	struct net_watch watch;
 	struct bulletin_key own;
 	uint64_t own_since_ns;
-	struct dialed {
-		struct gate_place at;
-		bool heard; /* nobody but the network part says that there is a node */
-	} dialed[BULLETIN_DIALED_MAX];
+	struct gate_place dialed[BULLETIN_DIALED_MAX]; /* sorted */
 	size_t ndialed;
 	unsigned asking; /* for keys */
 };
@@ -33,31 +29,25 @@ static void bulletin_tell_epoch(struct bulletin *b)
 	(void)net_part_send(b->config.net, &m, NULL, 0, NULL);
 }
 
-static void bulletin_tell_dial(struct bulletin *b, const struct gate_place *at)
+/* TYPE: GATE_DIAL or GATE_UNDIAL. */
+static void bulletin_tell_place(struct bulletin *b, enum gate_type type,
+				const struct gate_place *at)
 {
-	const struct gate_message m = {.type = GATE_DIAL, .place = *at};
+	const struct gate_message m = {.type = type, .place = *at};
 
 	(void)net_part_send(b->config.net, &m, NULL, 0, NULL);
 }
 
 static void bulletin_up(void *arg)
 {
-	struct bulletin *b = arg;
-
-	bulletin_tell_epoch(b);
-	for (size_t i = 0; i < b->ndialed; i++)
-		bulletin_tell_dial(b, &b->dialed[i].at);
+	bulletin_tell_epoch(arg);
 }
 
 static void bulletin_down(void *arg)
 {
 	struct bulletin *b = arg;
-	size_t kept = 0;
 
-	for (size_t i = 0; i < b->ndialed; i++)
-		if (!b->dialed[i].heard)
-			b->dialed[kept++] = b->dialed[i];
-	b->ndialed = kept;
+	b->ndialed = 0;
 }
 
 static void bulletin_tell_key(struct bulletin *b, const struct gate_place *at, const char *from,
@@ -122,33 +112,54 @@ void bulletin_free(struct bulletin *b)
 	free(b);
 }
 
-static void bulletin_dial_at(struct bulletin *b, const char *address, uint16_t port, bool heard)
+static int bulletin_by_place(const void *a, const void *b)
 {
-	struct dialed new = {.at = {.port = port}, .heard = heard};
+	const struct gate_place *x = a, *y = b;
 
-	snprintf(new.at.address, sizeof(new.at.address), "%s", address);
-	for (size_t i = 0; i < b->ndialed; i++) {
-		struct dialed *d = &b->dialed[i];
-
-		if (d->at.port != port || strcmp(d->at.address, new.at.address) != 0)
-			continue;
-		d->heard = d->heard && heard;
-		return;
-	}
-	if (b->ndialed == BULLETIN_DIALED_MAX) /* we know the others from relayed vectors */
-		return;
-	b->dialed[b->ndialed++] = new;
-	bulletin_tell_dial(b, &new.at);
+	return x->port != y->port ? (x->port < y->port ? -1 : 1) : strcmp(x->address, y->address);
 }
 
-void bulletin_dial(struct bulletin *b, const char *address, uint16_t port)
+static size_t bulletin_unique(struct gate_place *places, size_t n)
 {
-	bulletin_dial_at(b, address, port, false);
+	size_t kept = 0;
+
+	qsort(places, n, sizeof(*places), bulletin_by_place);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || bulletin_by_place(&places[kept - 1], &places[i]))
+			places[kept++] = places[i];
+	return kept;
 }
 
-void bulletin_dial_heard(struct bulletin *b, const char *address, uint16_t port)
+/* Tells of those of the N in LIST that are not among the M in OTHERS; both are sorted. */
+static void bulletin_tell_change(struct bulletin *b, enum gate_type type,
+				 const struct gate_place *list, size_t n,
+				 const struct gate_place *others, size_t m)
 {
-	bulletin_dial_at(b, address, port, true);
+	for (size_t i = 0; i < n; i++)
+		if (!m || !bsearch(&list[i], others, m, sizeof(*others), bulletin_by_place))
+			bulletin_tell_place(b, type, &list[i]);
+}
+
+void bulletin_want(struct bulletin *b, struct gate_place *places, size_t n)
+{
+	if (!net_part_is_up(b->config.net))
+		return;
+	n = bulletin_unique(places, n);
+	if (n > BULLETIN_DIALED_MAX)
+		n = BULLETIN_DIALED_MAX;
+	bulletin_tell_change(b, GATE_UNDIAL, b->dialed, b->ndialed, places, n);
+	bulletin_tell_change(b, GATE_DIAL, places, n, b->dialed, b->ndialed);
+	memcpy(b->dialed, places, n * sizeof(*places));
+	b->ndialed = n;
+}
+
+void bulletin_dial(struct bulletin *b, const struct gate_place *at)
+{
+	struct gate_place places[BULLETIN_DIALED_MAX + 1];
+
+	memcpy(places, b->dialed, b->ndialed * sizeof(*places));
+	places[b->ndialed] = *at;
+	bulletin_want(b, places, b->ndialed + 1);
 }
 
 /*

@@ -35,10 +35,13 @@ struct bulletin_config {
 /* Returns 0 or -ENOMEM with the reason in ERR. */
 int bulletin_new(struct bulletin **b, const struct bulletin_config *config, struct iocom_err *err);
 void bulletin_free(struct bulletin *b); /* NULL is fine */
-/* Subscribes to a peer in the background, for good; known addresses are skipped. */
-void bulletin_dial(struct bulletin *b, const char *address, uint16_t port);
-/* The same for one that only the network part knows of: until that ends. */
-void bulletin_dial_heard(struct bulletin *b, const char *address, uint16_t port);
+/*
+ * Subscribes to the nodes at N PLACES, as far as BULLETIN_DIALED_MAX goes, and to no others.  Sorts
+ * PLACES.
+ */
+void bulletin_want(struct bulletin *b, struct gate_place *places, size_t n);
+/* Subscribes to one more, until bulletin_want. */
+void bulletin_dial(struct bulletin *b, const struct gate_place *at);
 void bulletin_publish(struct bulletin *b, const struct iocom_vector *own);
 /* Keys that publishers have been asked for and not given yet; NULL: 0. */
 size_t bulletin_asking(const struct bulletin *b);

@@ -13,22 +13,15 @@
 #include "agent/base/complaints.h"
 #include "agent/cluster/peer_requests.h"
 
-#define HELLO_EVERY  15 /* seconds, as calls of peers_chores */
-#define DIRECT_NODES 64 /* in a cluster of up to 64 nodes, each hears all others directly */
+#define HELLO_EVERY 15 /* seconds, as calls of peers_chores */
 
 /* --- what is heard ------------------------------------------------------------- */
-
-static void peers_dial_heard(struct peers *p, const struct iocom_vector *v)
-{
-	if (p->matrix.count <= DIRECT_NODES && v->address[0])
-		bulletin_dial_heard(p->bulletin, v->address, v->port);
-}
 
 static void peers_joined(struct peers *p, const struct iocom_vector *v)
 {
 	log_write(p->base->log, LOG_L_INFO, "node %s at %s:%u is here", v->name, v->address,
 		  v->port);
-	peers_dial_heard(p, v);
+	hearing_joined(&p->hearing);
 	p->chores = 0; /* the next peers_chores greets it */
 }
 
@@ -83,18 +76,22 @@ static void peers_heard(struct peers *p, const struct gate_vector *heard)
 	struct counters *counters = p->base->counters;
 	const struct matrix_entry *e = matrix_find(&p->matrix, v->name);
 	bool joins = !e || !e->alive, doubted = e && e->doubted;
+	int rc;
 
 	if (direct)
 		skews_forget(&p->skews, v->name);
 	if (direct && strcmp(v->name, p->base->set->name) != 0)
 		peers_heard_at(p, &heard->at, v);
-	switch (matrix_put(&p->matrix, v, heard->age_ns, loop_boot_ns(p->base->loop))) {
+	rc = matrix_put(&p->matrix, v, heard->age_ns, loop_boot_ns(p->base->loop));
+	if (direct)
+		hearing_heard(&p->hearing, v->name);
+	switch (rc) {
 	case 0:
 		counters->vectors_accepted++;
 		if (joins)
 			peers_joined(p, v);
 		else if (doubted)
-			peers_dial_heard(p, v);
+			hearing_joined(&p->hearing);
 		break;
 	case MATRIX_E_LEFT:
 		counters->vectors_accepted++;
@@ -200,11 +197,13 @@ static void peers_heard_skewed(void *arg, const struct gate_message *m, uint8_t 
 static int peers_on_hello(void *arg, const struct peer_request *r, uint64_t ticket,
 			  struct peer_answer *answer)
 {
+	struct gate_place at = {.port = r->hello.port};
 	struct peers *p = arg;
 
 	(void)ticket;
+	snprintf(at.address, sizeof(at.address), "%s", r->hello.address);
 	if (p->bulletin)
-		bulletin_dial(p->bulletin, r->hello.address, r->hello.port);
+		hearing_ask(&p->hearing, r->from, &at);
 	answer->ok = true;
 	return 0;
 }
@@ -261,20 +260,21 @@ static void peers_ask_key(void *arg, const struct gate_place *at)
 
 /* --- set-up -------------------------------------------------------------------- */
 
-/* Tells a network part that has begun, perhaps anew, which peers are configured. */
+/* A network part has begun, perhaps anew. */
 static void peers_up(void *arg)
 {
 	struct peers *p = arg;
 	const struct settings *set = p->base->set;
 	struct gate_message m = {.type = GATE_PEER};
 
-	for (size_t i = 0; p->dials && i < set->npeers; i++) {
+	for (size_t i = 0; p->hearing.dials && i < set->npeers; i++) {
 		if (settings_is_self(set, &set->peers[i]))
 			continue;
 		m.place = (struct gate_place){.port = set->peers[i].port};
 		snprintf(m.place.address, sizeof(m.place.address), "%s", set->peers[i].address);
 		(void)net_part_send(p->net, &m, NULL, 0, NULL);
 	}
+	hearing_plan(&p->hearing);
 }
 
 /* What the last network part said of nodes may have been lies, which must not outlive it. */
@@ -282,6 +282,7 @@ static void peers_down(void *arg)
 {
 	struct peers *p = arg;
 
+	hearing_lost(&p->hearing);
 	matrix_doubt(&p->matrix);
 }
 
@@ -311,6 +312,7 @@ static int peers_listen(struct peers *p, struct iocom_err *err)
 	snprintf(c.self.name, sizeof(c.self.name), "%s", set->name);
 	snprintf(c.self.cluster, sizeof(c.self.cluster), "%s", set->cluster);
 	rc = bulletin_new(&p->bulletin, &b, err);
+	p->hearing.bulletin = p->bulletin;
 	if (!rc)
 		rc = control_new(&p->control, &c, err);
 	if (rc)
@@ -332,6 +334,8 @@ int peers_start(struct peers *p, const struct base *base, struct journal *journa
 	p->net = net;
 	matrix_init(&p->matrix, base->set->name);
 	peer_states_init(&p->states, base->set);
+	p->hearing =
+		(struct hearing){.loop = base->loop, .matrix = &p->matrix, .states = &p->states};
 	peers_serve(p, PEER_HELLO, peers_on_hello, p);
 	peers_serve(p, PEER_KEY, peers_on_key, p);
 	return seal ? peers_listen(p, err) : 0;
@@ -347,7 +351,7 @@ void peers_stop(struct peers *p)
 		p->watch.up = NULL;
 	}
 	bulletin_free(p->bulletin);
-	p->bulletin = NULL;
+	p->bulletin = p->hearing.bulletin = NULL;
 	control_free(p->control);
 	p->control = NULL;
 	peer_requests_stop(p);
@@ -362,7 +366,7 @@ void peers_free(struct peers *p)
 
 void peers_dial(struct peers *p)
 {
-	p->dials = true;
+	p->hearing.dials = true;
 	if (net_part_is_up(p->net))
 		peers_up(p);
 }
@@ -381,6 +385,7 @@ void peers_period(void *arg)
 			  n == 1 ? "" : "s", MATRIX_SILENT_PERIODS);
 	if (p->control)
 		control_expire(p->control);
+	hearing_plan(&p->hearing);
 }
 
 void peers_publish(void *arg, const struct iocom_vector *own, uint64_t now_ns)

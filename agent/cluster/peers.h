@@ -17,6 +17,7 @@
 #include "agent/base/base.h"
 #include "agent/cluster/bulletin.h"
 #include "agent/cluster/control.h"
+#include "agent/cluster/hearing.h"
 #include "agent/base/matrix.h"
 #include "agent/cluster/peer_message.h"
 #include "agent/cluster/peer_state.h"
@@ -53,8 +54,8 @@ struct peers {
 	struct control *control;
 	struct net_part *net;
 	struct net_watch watch;
-	bool dials; /* peers_dial was called */
 	struct matrix matrix;
+	struct hearing hearing;
 	struct skews skews;
 	struct peer_states states; /* of the configured peers */
 	unsigned chores;	   /* calls of peers_chores since the last new node */
@@ -77,7 +78,7 @@ int peers_start(struct peers *peers, const struct base *base, struct journal *jo
 /* Stops hearing, asking and answering: open questions end with -ECANCELED. */
 void peers_stop(struct peers *peers);
 void peers_free(struct peers *peers);
-/* Subscribes to the configured peers, and has silent ones probed. */
+/* Begins to subscribe to other nodes, and has silent configured ones probed. */
 void peers_dial(struct peers *peers);
 
 /* Registers HANDLER for questions of TYPE. */

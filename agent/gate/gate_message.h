@@ -35,8 +35,9 @@
 enum gate_type {
 	/* --- to the network part ---------------------------------------------------- */
 	GATE_SETUP = 1,	    /* the first message; descriptors: job streams' listener, HTTP's */
-	GATE_PEER,	    /* a configured peer: subscribe to it, probe it while it is silent */
+	GATE_PEER,	    /* a configured peer: probe it while it is silent */
 	GATE_DIAL,	    /* subscribe to the node there */
+	GATE_UNDIAL,	    /* and no longer */
 	GATE_EPOCH,	    /* the key of this node's bulletins from now on */
 	GATE_PUBLISH,	    /* this node's vector: send a bulletin with it */
 	GATE_PUBLISHER_KEY, /* the key of a publisher's bulletins */
@@ -214,7 +215,7 @@ struct gate_message {
 	enum gate_type type;
 	union {
 		struct gate_setup setup;
-		struct gate_place place; /* GATE_PEER, GATE_DIAL, GATE_ASK_KEY */
+		struct gate_place place; /* GATE_PEER, GATE_DIAL, GATE_UNDIAL, GATE_ASK_KEY */
 		struct bulletin_key epoch;
 		struct iocom_vector publish;
 		struct gate_publisher publisher;

@@ -3,7 +3,7 @@
 #ifndef IOCOM_NET_LIMITS_H
 #define IOCOM_NET_LIMITS_H
 
-#define BULLETIN_DIALED_MAX	256
+#define BULLETIN_DIALED_MAX	384  /* a node of 16,384 hears 260 */
 #define CONNECTION_LIMIT_MAX	1024 /* of other agents, at the port of bulletins and at control's */
 #define CONNECTION_LIMIT_OF_ONE 64
 #define ADDRESS_BUDGETS_MAX	256

@@ -169,11 +169,13 @@ static void net_obey_networked(struct net *net, const struct gate_message *m, co
 {
 	switch (m->type) {
 	case GATE_PEER:
-		net_bulletin_dial(net->bulletin, &m->place);
 		net_probes_add(net->probes, &m->place);
 		break;
 	case GATE_DIAL:
 		net_bulletin_dial(net->bulletin, &m->place);
+		break;
+	case GATE_UNDIAL:
+		net_bulletin_undial(net->bulletin, &m->place);
 		break;
 	case GATE_EPOCH:
 		net_bulletin_epoch(net->bulletin, &m->epoch);

@@ -52,7 +52,7 @@ struct net_bulletin {
 	struct loop_post post;
 	struct bulletin_key own;
 	const struct publisher *hearing; /* whose bulletin is being taken */
-	struct publisher publishers[BULLETIN_DIALED_MAX];
+	struct publisher *publishers[BULLETIN_DIALED_MAX];
 	size_t npublishers;
 };
 
@@ -67,7 +67,7 @@ void bulletin_pack(msgpack_sbuffer *out, const struct iocom_vector *own, const s
 		   uint64_t now_ns, uint64_t at_ms)
 {
 	const struct matrix_entry *others[BULLETIN_VECTORS_MAX - 1];
-	size_t n = matrix_freshest(m, others, BULLETIN_VECTORS_MAX - 1);
+	size_t n = matrix_told(m, now_ns, others, BULLETIN_VECTORS_MAX - 1);
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
@@ -216,9 +216,9 @@ static void bulletin_take(struct net_bulletin *b, const struct publisher *p, con
 static struct publisher *publisher_at(struct net_bulletin *b, const struct gate_place *at)
 {
 	for (size_t i = 0; i < b->npublishers; i++)
-		if (b->publishers[i].at.port == at->port &&
-		    !strcmp(b->publishers[i].at.address, at->address))
-			return &b->publishers[i];
+		if (b->publishers[i]->at.port == at->port &&
+		    !strcmp(b->publishers[i]->at.address, at->address))
+			return b->publishers[i];
 	return NULL;
 }
 
@@ -227,8 +227,8 @@ static struct publisher *publisher_of(struct net_bulletin *b, nng_pipe pipe)
 	int id = nng_dialer_id(nng_pipe_dialer(pipe));
 
 	for (size_t i = 0; i < b->npublishers; i++)
-		if (nng_dialer_id(b->publishers[i].dialer) == id)
-			return &b->publishers[i];
+		if (nng_dialer_id(b->publishers[i]->dialer) == id)
+			return b->publishers[i];
 	return NULL;
 }
 
@@ -279,7 +279,9 @@ static int bulletin_hear(struct net_bulletin *b, struct publisher *p, nng_msg *m
 		bulletin_refuse_version(b, p, "");
 		return SEAL_E_REPLAYED;
 	}
-	if (rc || !p)
+	if (!p) /* on its way when its publisher was given up */
+		return 0;
+	if (rc)
 		return bulletin_refuse(b, BULLETIN_E_GARBAGE, "");
 	if (head.epoch != p->key.epoch || strcmp(head.from, p->node) != 0) {
 		b->config.base->counters->bulletins_refused_key++;
@@ -397,12 +399,22 @@ void net_bulletin_count(struct net_bulletin *b, struct gate_counts *counts)
 	counts->dialed = (uint32_t)b->npublishers;
 }
 
+static void publisher_free(struct publisher *p)
+{
+	names_forget(p->bulletin->config.names, p);
+	if (p->numeric[0])
+		nng_dialer_close(p->dialer);
+	explicit_bzero(p, sizeof(*p));
+	free(p);
+}
+
 void net_bulletin_free(struct net_bulletin *b)
 {
 	if (!b)
 		return;
 	for (size_t i = 0; i < b->npublishers; i++)
-		names_forget(b->config.names, &b->publishers[i]);
+		publisher_free(b->publishers[i]);
+	b->npublishers = 0;
 	if (b->sub_open)
 		nng_close(b->sub);
 	if (b->aio) {
@@ -476,14 +488,28 @@ void net_bulletin_dial(struct net_bulletin *b, const struct gate_place *at)
 {
 	struct publisher *p;
 
-	if (publisher_at(b, at))
+	if (publisher_at(b, at) || b->npublishers == BULLETIN_DIALED_MAX)
 		return;
-	if (b->npublishers == BULLETIN_DIALED_MAX) /* we know the others from relayed vectors */
-		return;
-	p = &b->publishers[b->npublishers++];
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return; /* root asks again with its next plan */
+	b->publishers[b->npublishers++] = p;
 	*p = (struct publisher){.bulletin = b, .at = *at};
 	publisher_look_up(p);
 	publisher_ask(b, p);
+}
+
+void net_bulletin_undial(struct net_bulletin *b, const struct gate_place *at)
+{
+	for (size_t i = 0; i < b->npublishers; i++) {
+		struct publisher *p = b->publishers[i];
+
+		if (p->at.port != at->port || strcmp(p->at.address, at->address) != 0)
+			continue;
+		b->publishers[i] = b->publishers[--b->npublishers];
+		publisher_free(p);
+		return;
+	}
 }
 
 /* A node that is silent may have another address now: names are looked up again from time to time.
@@ -491,7 +517,7 @@ void net_bulletin_dial(struct net_bulletin *b, const struct gate_place *at)
 static void bulletin_look_up(struct net_bulletin *b, uint64_t now)
 {
 	for (size_t i = 0; i < b->npublishers; i++) {
-		struct publisher *p = &b->publishers[i];
+		struct publisher *p = b->publishers[i];
 
 		if (now - p->looked_ns >= LOOK_UP_NS && now - p->heard_ns >= LOOK_UP_NS)
 			publisher_look_up(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Bulletins: each period, and at once on a significant change, an agent publishes its own vector
- * and the freshest others it knows (nng PUB/SUB).
+ * and others that it knows (nng PUB/SUB): which, balancer/gossip/gossip.h says.
  *
  *   { "v": 4, "from": NAME, "at": ms since 1970, "vectors": [ [age_ms, vector], ... ] }
  *
@@ -84,8 +84,10 @@ void net_bulletin_free(struct net_bulletin *b); /* NULL is fine */
 void net_bulletin_count(struct net_bulletin *b, struct gate_counts *counts);
 /* Where the bulletin comes from that `each` is being called for. */
 const struct gate_place *net_bulletin_hearing(const struct net_bulletin *b);
-/* Subscribes to a peer in the background, for good; known addresses are skipped. */
+/* Subscribes to a peer in the background; known addresses are skipped. */
 void net_bulletin_dial(struct net_bulletin *b, const struct gate_place *at);
+/* Hears it no longer. */
+void net_bulletin_undial(struct net_bulletin *b, const struct gate_place *at);
 /* Seals all further bulletins of this node with KEY. */
 void net_bulletin_epoch(struct net_bulletin *b, const struct bulletin_key *key);
 void net_bulletin_publish(struct net_bulletin *b, const struct iocom_vector *own,

@@ -218,6 +218,7 @@ static const struct bad bads[] = {
 	{.what = "of another direction (set-up)", .type = GATE_SETUP},
 	{.what = "of another direction (peer)", .type = GATE_PEER},
 	{.what = "of another direction (dial)", .type = GATE_DIAL},
+	{.what = "of another direction (undial)", .type = GATE_UNDIAL},
 	{.what = "of another direction (publish)", .type = GATE_PUBLISH},
 	{.what = "of another direction (publisher's key)", .type = GATE_PUBLISHER_KEY},
 	{.what = "of another direction (ask)", .type = GATE_ASK, .tail = 8},

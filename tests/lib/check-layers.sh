@@ -57,7 +57,7 @@ done
 check_room agent/shim 'include/|user/|agent/'
 # The agent's inner walls: agent*.c alone know all parts.  home/ and guest/ are two parties that
 # talk in messages (cluster/peer_message.h) and include nothing of each other.
-below='include/|user/|balancer/(profile|settings|view)/'
+below='include/|user/|balancer/(gossip|profile|settings|view)/'
 check_room agent/base "$below|agent/base/"
 check_room agent/jobs "$below|agent/(base|jobs)/"
 check_room agent/measure "$below|agent/(base|jobs|measure)/"

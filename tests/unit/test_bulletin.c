@@ -76,32 +76,73 @@ static void fill(struct matrix *m, unsigned n)
 	}
 }
 
-static void test_round_trip(void **state)
+/* Packs and unpacks what "me" tells of N others, AT ns after they were heard; returns its size. */
+static size_t round_trip(unsigned n, uint64_t at, struct got *got)
 {
 	struct iocom_vector own = make("me");
-	static struct got got;
 	struct bulletin_sender from;
 	msgpack_sbuffer b;
 	struct matrix m;
 	uint64_t bad = 0;
+	size_t size;
 
-	(void)state;
-	fill(&m, 300);
+	fill(&m, n);
 	msgpack_sbuffer_init(&b);
-	bulletin_pack(&b, &own, &m, 1500000000ull, 1795000000123ull);
-	memset(&got, 0, sizeof(got));
-	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, &got), 0);
+	bulletin_pack(&b, &own, &m, at, 1795000000123ull);
+	size = b.size;
+	memset(got, 0, sizeof(*got));
+	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, got), 0);
 	assert_string_equal(from.from, "me");
 	assert_int_equal(from.at_ms, 1795000000123);
 	assert_int_equal(bad, 0);
-	assert_int_equal(got.n, BULLETIN_VECTORS_MAX);
-	assert_int_equal(got.direct, 1);
-	assert_memory_equal(&got.v[0], &own, sizeof(own));
-	assert_string_equal(got.v[1].name, "n299"); /* the newest vector */
-	assert_int_equal(got.age[1], 499000000);    /* in whole milliseconds */
-	assert_true(b.size < 256 * 260);
+	assert_int_equal(got->direct, 1);
+	assert_memory_equal(&got->v[0], &own, sizeof(own));
 	msgpack_sbuffer_destroy(&b);
 	matrix_fini(&m);
+	return size;
+}
+
+static void test_round_trip(void **state)
+{
+	static struct got got;
+	bool told[GOSSIP_DIRECT] = {false};
+
+	(void)state;
+	assert_true(round_trip(GOSSIP_DIRECT - 1, 1500000000ull, &got) < 256 * GOSSIP_DIRECT);
+	assert_int_equal(got.n, GOSSIP_DIRECT); /* all, in a small cluster */
+	for (unsigned i = 1; i < got.n; i++) {
+		unsigned node = (unsigned)atoi(got.v[i].name + 1);
+
+		assert_false(told[node]);
+		told[node] = true;
+		assert_true(got.age[i] == 499000000 || got.age[i] == 500000000); /* in whole ms */
+	}
+}
+
+/* Of a large one each tells of its slice, and of what is news. */
+static void test_slice(void **state)
+{
+	enum { NODES = 300 };
+	const struct gossip_place me = gossip_place("me");
+	unsigned slices = gossip_slices_kept(NODES + 1), slice = 0, news;
+	static struct got got;
+
+	(void)state;
+	for (unsigned i = 0; i < NODES; i++) {
+		struct gossip_place place;
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%u", i);
+		place = gossip_place(name);
+		slice += gossip_tells(&me, &place, slices);
+	}
+	assert_in_range(slice, 2, NODES / 4);
+	(void)round_trip(NODES, 3500000000ull, &got); /* three seconds after they were heard */
+	assert_int_equal(got.n, 1 + slice);
+	(void)round_trip(NODES, 1500000000ull, &got);
+	news = got.n - 1 - slice;
+	assert_int_equal(news, GOSSIP_NEWS_MAX);
+	assert_true(atoi(got.v[1].name + 1) >= NODES - 2 * GOSSIP_NEWS_MAX); /* the latest */
 }
 
 /* A user may declare more than any machine has. The other nodes must still hear of this node. */
@@ -401,11 +442,17 @@ static void test_damage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_declared_beyond_range),
-		cmocka_unit_test(test_out_of_range), cmocka_unit_test(test_older),
-		cmocka_unit_test(test_newer),	     cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_sealed),	     cmocka_unit_test(test_sealed_damage),
-		cmocka_unit_test(test_sealed_last),  cmocka_unit_test(test_sealed_older),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_slice),
+		cmocka_unit_test(test_declared_beyond_range),
+		cmocka_unit_test(test_out_of_range),
+		cmocka_unit_test(test_older),
+		cmocka_unit_test(test_newer),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_sealed),
+		cmocka_unit_test(test_sealed_damage),
+		cmocka_unit_test(test_sealed_last),
+		cmocka_unit_test(test_sealed_older),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,25 +227,54 @@ static void another(void)
 	assert_int_equal(net.starts, 2);
 }
 
-static void test_places_it_told(void **state)
+/* Makes PLACES of N nodes, from the one numbered FIRST on. */
+static void places_of(struct gate_place *places, size_t n, unsigned first)
 {
+	for (size_t i = 0; i < n; i++) {
+		places[i] = (struct gate_place){.port = 7000};
+		snprintf(places[i].address, sizeof(places[i].address), "10.0.0.%u",
+			 first + (unsigned)i);
+	}
+}
+
+static void test_places_it_is_told(void **state)
+{
+	struct gate_place places[2 * BULLETIN_DIALED_MAX];
 	struct bulletin *b = bulletin();
 
 	(void)state;
-	bulletin_dial_heard(b, "10.0.0.9", 7000); /* and then it is met */
-	bulletin_dial(b, "10.0.0.9", 7000);
-	bulletin_dial(b, "10.0.0.8", 7000);
-	bulletin_dial_heard(b, "10.0.0.8", 7000);
-	for (unsigned i = 0; i < 2 * BULLETIN_DIALED_MAX; i++)
-		bulletin_dial_heard(b, "10.0.0.66", (uint16_t)(i + 1));
-	run(CLOCK_NS_PER_MS);
-	assert_int_equal(net.got[GATE_DIAL], BULLETIN_DIALED_MAX);
-	another();
-	assert_int_equal(net.got[GATE_EPOCH], 1);
-	assert_int_equal(net.got[GATE_DIAL], 2);
-	bulletin_dial(b, "10.0.0.7", 7000);
+	places_of(places, 3, 7);
+	places[3] = places[1]; /* twice */
+	bulletin_want(b, places, 4);
 	run(CLOCK_NS_PER_MS);
 	assert_int_equal(net.got[GATE_DIAL], 3);
+	assert_int_equal(net.got[GATE_UNDIAL], 0);
+	places_of(places, 3, 8);
+	bulletin_want(b, places, 3); /* one goes, one comes */
+	run(CLOCK_NS_PER_MS);
+	assert_int_equal(net.got[GATE_DIAL], 4);
+	assert_int_equal(net.got[GATE_UNDIAL], 1);
+	another();
+	assert_int_equal(net.got[GATE_EPOCH], 1);
+	assert_int_equal(net.got[GATE_DIAL], 0); /* by the next plan */
+	bulletin_want(b, places, 2);
+	run(CLOCK_NS_PER_MS);
+	assert_int_equal(net.got[GATE_DIAL], 2);
+	bulletin_free(b);
+}
+
+static void test_too_many_places(void **state)
+{
+	struct gate_place places[2 * BULLETIN_DIALED_MAX], one;
+	struct bulletin *b = bulletin();
+
+	(void)state;
+	places_of(places, 2 * BULLETIN_DIALED_MAX, 1);
+	bulletin_want(b, places, 2 * BULLETIN_DIALED_MAX);
+	places_of(&one, 1, 5000);
+	bulletin_dial(b, &one);
+	run(CLOCK_NS_PER_MS);
+	assert_int_equal(net.got[GATE_DIAL] - net.got[GATE_UNDIAL], BULLETIN_DIALED_MAX);
 	bulletin_free(b);
 }
 
@@ -255,7 +284,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_says_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_sentence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_keys_without_end, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_places_it_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_places_it_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_many_places, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

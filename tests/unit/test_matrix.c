@@ -87,12 +87,12 @@ static void test_silence(void **state)
 	put(&m, "b", 1, 5, 100, 0, 10 * S);
 	put(&m, "a", 1, 5, 100, 2 * S, 10 * S); /* relayed, 2 s old */
 	assert_int_equal(put(&m, "c", 1, 1, 1, 3 * S + 1, 10 * S), MATRIX_E_SILENT);
-	assert_int_equal(matrix_freshest(&m, list, 4), 2);
-	assert_string_equal(list[0]->vector.name, "b");
+	assert_int_equal(matrix_told(&m, 10 * S, list, 4), 2);
 	assert_int_equal(matrix_expire(&m, 11 * S), 0);
 	assert_int_equal(matrix_expire(&m, 11 * S + 1), 1); /* a was silent for 3 periods */
 	assert_false(matrix_find(&m, "a")->alive);
-	assert_int_equal(matrix_freshest(&m, list, 4), 1);
+	assert_int_equal(matrix_told(&m, 11 * S, list, 4), 1);
+	assert_string_equal(list[0]->vector.name, "b");
 	/* an old vector, relayed late, does not restore the node; a new one does */
 	assert_int_equal(put(&m, "a", 1, 5, 100, 0, 12 * S), MATRIX_E_OLD);
 	assert_int_equal(put(&m, "a", 1, 6, 101, 0, 12 * S), 0);

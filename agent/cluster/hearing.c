@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See hearing.h. */
+#include "agent/cluster/hearing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "balancer/gossip/gossip.h"
+#include "user/clock.h"
+
+/* A plan as it is made. */
+struct hearing_work {
+	struct hearing *h;
+	uint64_t now;
+	struct gossip_node *nodes;
+	struct matrix_entry **entries; /* of `nodes` */
+	size_t n, alive;
+	struct gate_place *places;
+	size_t nplaces;
+};
+
+static uint64_t hearing_period_ns(const struct matrix_entry *e)
+{
+	return e->vector.period_ms * CLOCK_NS_PER_MS;
+}
+
+/* Returns true if E may be planned for: it is there, or was until lately. */
+static bool hearing_counts(const struct matrix_entry *e, uint64_t now)
+{
+	return e->vector.address[0] && !e->doubted &&
+	       (e->alive || (!e->left && matrix_age_ns(e, now) <= HEARING_LOST_NS));
+}
+
+static void hearing_look(struct hearing_work *w)
+{
+	for (size_t i = 0; i < w->h->matrix->count; i++) {
+		struct matrix_entry *e = w->h->matrix->entries[i];
+
+		if (!hearing_counts(e, w->now)) {
+			(void)gossip_tie_set(&e->tie, false, w->now);
+			continue;
+		}
+		w->alive += e->alive;
+		w->entries[w->n] = e;
+		w->nodes[w->n++] = (struct gossip_node){
+			.place = e->place,
+			.alive = e->alive,
+			.mute = gossip_tie_is_mute(&e->tie, w->now, hearing_period_ns(e))};
+	}
+}
+
+static void hearing_add(struct hearing_work *w, const char *address, uint16_t port)
+{
+	struct gate_place *at = &w->places[w->nplaces++];
+
+	*at = (struct gate_place){.port = port};
+	snprintf(at->address, sizeof(at->address), "%s", address);
+}
+
+static void hearing_choose(struct hearing_work *w)
+{
+	(void)gossip_plan(&w->h->matrix->place, w->nodes, w->n, 0);
+	for (size_t i = 0; i < w->n; i++) {
+		struct matrix_entry *e = w->entries[i];
+
+		(void)gossip_tie_set(&e->tie, w->nodes[i].chosen, w->now);
+		if (w->nodes[i].chosen)
+			hearing_add(w, e->vector.address, e->vector.port);
+	}
+}
+
+static void hearing_add_configured(struct hearing_work *w)
+{
+	const struct peer_states *states = w->h->states;
+
+	for (size_t i = 0; i < states->count; i++) {
+		const struct peer_state *p = &states->all[i];
+		const struct matrix_entry *e = *p->node ? matrix_find(w->h->matrix, p->node) : NULL;
+
+		if (w->alive < GOSSIP_DIRECT || !e || !e->alive || e->doubted)
+			hearing_add(w, p->at.address, p->at.port);
+	}
+}
+
+static void hearing_add_asked(struct hearing_work *w)
+{
+	struct hearing *h = w->h;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < h->nasked; i++) {
+		if (w->now >= h->asked[i].until_ns)
+			continue;
+		hearing_add(w, h->asked[i].at.address, h->asked[i].at.port);
+		h->asked[kept++] = h->asked[i];
+	}
+	h->nasked = kept;
+}
+
+void hearing_plan(struct hearing *h)
+{
+	struct hearing_work w = {.h = h, .now = loop_boot_ns(h->loop)};
+	size_t room = h->matrix->count + 1;
+
+	if (!h->bulletin || !h->dials)
+		return;
+	w.nodes = malloc(room * sizeof(*w.nodes));
+	w.entries = malloc(room * sizeof(*w.entries));
+	w.places = malloc((room + SETTINGS_PEERS_MAX + HEARING_ASKED_MAX) * sizeof(*w.places));
+	if (w.nodes && w.entries && w.places) {
+		hearing_look(&w);
+		hearing_choose(&w);
+		hearing_add_configured(&w);
+		hearing_add_asked(&w);
+		bulletin_want(h->bulletin, w.places, w.nplaces);
+	}
+	free(w.nodes);
+	free(w.entries);
+	free(w.places);
+}
+
+void hearing_ask(struct hearing *h, const char *name, const struct gate_place *at)
+{
+	const uint64_t until = loop_boot_ns(h->loop) + HEARING_ASKED_NS;
+	const struct matrix_entry *e = matrix_find(h->matrix, name);
+
+	if (e && e->alive && !e->doubted && h->matrix->count > GOSSIP_DIRECT)
+		return;
+	for (size_t i = 0; i < h->nasked; i++)
+		if (h->asked[i].at.port == at->port &&
+		    !strcmp(h->asked[i].at.address, at->address)) {
+			h->asked[i].until_ns = until;
+			return;
+		}
+	if (h->nasked == HEARING_ASKED_MAX) /* it asks again */
+		return;
+	h->asked[h->nasked++] = (struct hearing_asked){.at = *at, .until_ns = until};
+	bulletin_dial(h->bulletin, at);
+}
+
+void hearing_heard(struct hearing *h, const char *name)
+{
+	struct matrix_entry *e = matrix_entry_of(h->matrix, name);
+
+	if (e)
+		e->tie.heard_ns = loop_boot_ns(h->loop);
+}
+
+void hearing_joined(struct hearing *h)
+{
+	if (h->matrix->count <= GOSSIP_DIRECT)
+		hearing_plan(h);
+}
+
+void hearing_lost(struct hearing *h)
+{
+	for (size_t i = 0; i < h->matrix->count; i++)
+		(void)gossip_tie_set(&h->matrix->entries[i]->tie, false, loop_boot_ns(h->loop));
+}
