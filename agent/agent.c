@@ -177,11 +177,12 @@ void agent_stop(struct agent *a)
 	profile_close(a->profiles);
 	journal_close(a->journal);
 	sample_names_free(a->names);
-	if (a->monitor) /* a monitor means that this agent held the directories' locks */
+	if (a->monitor || a->synthetic) /* one of these means that this agent held the directories' locks */
 		cgroup_tidy(a->set->scope_cgroup, SHIMS_LEAVE_MS);
 	while (waitpid(-1, NULL, WNOHANG) > 0) /* children that ended meanwhile */
 		;
 	monitor_free(a->monitor);
+	synthetic_free(a->synthetic);
 	pulse_fini(&a->pulse);
 	peers_free(&a->peers);
 	accounts_free(a->accounts);

@@ -14,6 +14,7 @@
 #include "agent/guest/user_limits.h"
 #include "agent/measure/host.h"
 #include "agent/measure/pulse.h"
+#include "agent/measure/synthetic.h"
 #include "agent/owner/owner_part.h"
 
 struct agent {
@@ -29,7 +30,8 @@ struct agent {
 	char jobs_dir[SETTINGS_PATH_MAX + 8], run_jobs_dir[SETTINGS_PATH_MAX + 8];
 	int uptime_fd; /* uptime_mark.h */
 	struct host host;
-	struct monitor *monitor;
+	struct monitor *monitor; /* NULL, too, if the load is synthetic */
+	struct synthetic *synthetic;
 	struct sample_names *names;
 	const char *disk_names[SETTINGS_DISKS_MAX + 1];
 	struct accounts *accounts;

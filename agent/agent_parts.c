@@ -45,6 +45,56 @@ static int read_host(void *arg, struct host_reading *reading, struct iocom_err *
 	return host_read(&a->host, reading, err);
 }
 
+static int sample_synthetic(void *arg, struct monitor_sample *sample, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	(void)err;
+	synthetic_sample(a->synthetic, loop_boot_ns(a->base.loop), loop_real_ns(a->base.loop),
+			 sample);
+	return 0;
+}
+
+static int look_at_synthetic(void *arg, struct iocom_err *err)
+{
+	(void)arg;
+	(void)err;
+	return 0;
+}
+
+static int synthetic_memory(void *arg, struct host_reading *reading, struct iocom_err *err)
+{
+	const struct agent *a = arg;
+
+	(void)err;
+	synthetic_host(a->synthetic, loop_boot_ns(a->base.loop), reading);
+	return 0;
+}
+
+static struct pulse_source agent_source(struct agent *a)
+{
+	if (a->synthetic)
+		return (struct pulse_source){.arg = a,
+					     .sample = sample_synthetic,
+					     .look = look_at_synthetic,
+					     .host = synthetic_memory};
+	return (struct pulse_source){
+		.arg = a, .sample = agent_read_monitor, .look = look_at_monitor, .host = read_host};
+}
+
+static int agent_open_synthetic(struct agent *a, struct iocom_err *err)
+{
+	int rc = host_init(&a->host, NULL, err); /* for the control groups of jobs */
+
+	if (!rc)
+		rc = synthetic_open(&a->synthetic, a->set->synthetic, err);
+	if (!rc)
+		log_write(&a->log, LOG_L_WARNING,
+			  "nothing is measured here: the load is made up, as %s says",
+			  a->set->synthetic);
+	return rc;
+}
+
 static int agent_open_monitor(struct agent *a, struct iocom_err *err)
 {
 	char mark[SETTINGS_PATH_MAX + 16];
@@ -103,10 +153,7 @@ static void agent_make_pulse(struct agent *a)
 {
 	const struct pulse_config config = {
 		.base = &a->base,
-		.source = {.arg = a,
-			   .sample = agent_read_monitor,
-			   .look = look_at_monitor,
-			   .host = read_host},
+		.source = agent_source(a),
 		.journal = a->journal,
 		.uptime_fd = a->uptime_fd,
 		.publish = peers_publish,
@@ -396,7 +443,8 @@ int agent_make_parts(struct agent *a, struct iocom_err *err)
 	if (!rc)
 		rc = agent_make_streams(a, err);
 	if (!rc)
-		rc = agent_open_monitor(a, err);
+		rc = a->set->synthetic[0] ? agent_open_synthetic(a, err)
+					  : agent_open_monitor(a, err);
 	if (rc)
 		return rc;
 	agent_make_pulse(a);

@@ -44,6 +44,7 @@ struct settings {
 	char state_dir[SETTINGS_PATH_MAX];
 	char munge_socket[SETTINGS_PATH_MAX];
 	char shim[SETTINGS_PATH_MAX];
+	char synthetic[SETTINGS_PATH_MAX]; /* a file of loads that are made up; "": measure */
 	char net_program[SETTINGS_PATH_MAX];
 	char net_user[SETTINGS_ACCOUNT_MAX];
 

@@ -59,6 +59,7 @@ static const struct live_row {
 		 {"disk-parallel", RESTART},
 		 {"network-mb-per-s", RESTART},
 		 {"shim", RESTART},
+		 {"synthetic", RESTART},
 		 {"net-program", RESTART},
 		 {"net-user", RESTART},
 		 {"metrics-listen", RESTART},
