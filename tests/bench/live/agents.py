@@ -133,6 +133,27 @@ class Agent:
             self.process.terminate()
 
 
+class Neighbours:
+    """Room for the ARP entries of all namespaces: the kernel has one bound for all."""
+    PATH = "/proc/sys/net/ipv4/neigh/default/gc_thresh"
+
+    def __init__(self, wanted):
+        self.were = {}
+        for i in (3, 2, 1):
+            with open(f"{self.PATH}{i}") as f:
+                self.were[i] = f.read()
+            if int(self.were[i]) < wanted:
+                self._write(i, str(wanted))
+
+    def _write(self, i, value):
+        with open(f"{self.PATH}{i}", "w") as f:
+            f.write(value)
+
+    def restore(self):
+        for i in (1, 2, 3):
+            self._write(i, self.were[i])
+
+
 class Cluster:
     def __init__(self, nodes, build, mark="iocs"):
         self.mark = mark
@@ -142,9 +163,10 @@ class Cluster:
         self.bridges = [f"{mark}-a", f"{mark}-b"]
         self.munge = os.path.join(self.directory, "munge", "socket")
         self.agents = [Agent(self, i) for i in range(nodes)]
-        self.munged = None
+        self.munged = self.neighbours = None
 
     def up(self):
+        self.neighbours = Neighbours(2 * len(self.agents) ** 2)
         for bridge in self.bridges:
             sh("ip", "link", "add", bridge, "type", "bridge")
             sh("ip", "link", "set", bridge, "up")
@@ -202,4 +224,6 @@ class Cluster:
             self.munged.wait()
         for bridge in self.bridges:
             sh("ip", "link", "del", bridge, check=False)
+        if self.neighbours:
+            self.neighbours.restore()
         shutil.rmtree(self.directory, ignore_errors=True)
