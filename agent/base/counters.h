@@ -35,6 +35,7 @@
 	X(addresses_refused)   /* connections of addresses whose messages' seals failed */         \
 	X(control_peers_full)  /* all connections to other agents were busy */                     \
 	X(network_refused)     /* messages between the parts of the agent: a queue was full */     \
+	X(hellos_refused)      /* nodes that asked to be heard, and too many did */                \
 	X(hosts_unresolved)    /* look-ups of other nodes that found nothing, or had no place */   \
 	X(keys_refused)	    /* the network part asked for too many keys of bulletins at a time */  \
 	X(network_restarts) /* the network part ended, hung or sent nonsense, and was begun anew   \

@@ -99,7 +99,7 @@ static void hearing_add_asked(struct hearing_work *w)
 
 void hearing_plan(struct hearing *h)
 {
-	struct hearing_work w = {.h = h, .now = loop_boot_ns(h->loop)};
+	struct hearing_work w = {.h = h, .now = loop_boot_ns(h->base->loop)};
 	size_t room = h->matrix->count + 1;
 
 	if (!h->bulletin || !h->dials)
@@ -121,7 +121,7 @@ void hearing_plan(struct hearing *h)
 
 void hearing_ask(struct hearing *h, const char *name, const struct gate_place *at)
 {
-	const uint64_t until = loop_boot_ns(h->loop) + HEARING_ASKED_NS;
+	const uint64_t until = loop_boot_ns(h->base->loop) + HEARING_ASKED_NS;
 	const struct matrix_entry *e = matrix_find(h->matrix, name);
 
 	if (e && e->alive && !e->doubted && h->matrix->count > GOSSIP_DIRECT)
@@ -132,8 +132,10 @@ void hearing_ask(struct hearing *h, const char *name, const struct gate_place *a
 			h->asked[i].until_ns = until;
 			return;
 		}
-	if (h->nasked == HEARING_ASKED_MAX) /* it asks again */
+	if (h->nasked == HEARING_ASKED_MAX) {
+		h->base->counters->hellos_refused++;
 		return;
+	}
 	h->asked[h->nasked++] = (struct hearing_asked){.at = *at, .until_ns = until};
 	bulletin_dial(h->bulletin, at);
 }
@@ -143,7 +145,7 @@ void hearing_heard(struct hearing *h, const char *name)
 	struct matrix_entry *e = matrix_entry_of(h->matrix, name);
 
 	if (e)
-		e->tie.heard_ns = loop_boot_ns(h->loop);
+		e->tie.heard_ns = loop_boot_ns(h->base->loop);
 }
 
 void hearing_joined(struct hearing *h)
@@ -155,5 +157,6 @@ void hearing_joined(struct hearing *h)
 void hearing_lost(struct hearing *h)
 {
 	for (size_t i = 0; i < h->matrix->count; i++)
-		(void)gossip_tie_set(&h->matrix->entries[i]->tie, false, loop_boot_ns(h->loop));
+		(void)gossip_tie_set(&h->matrix->entries[i]->tie, false,
+				     loop_boot_ns(h->base->loop));
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/base/base.h"
 #include "agent/base/matrix.h"
 #include "agent/cluster/bulletin.h"
 #include "agent/cluster/peer_state.h"
@@ -24,7 +25,7 @@
 #define HEARING_LOST_NS	  (600ull * 1000000000ull) /* one that was lost is awaited so long */
 
 struct hearing {
-	struct loop *loop; /* all four are borrowed */
+	const struct base *base; /* all four are borrowed */
 	struct matrix *matrix;
 	struct bulletin *bulletin;
 	const struct peer_states *states;

@@ -334,8 +334,7 @@ int peers_start(struct peers *p, const struct base *base, struct journal *journa
 	p->net = net;
 	matrix_init(&p->matrix, base->set->name);
 	peer_states_init(&p->states, base->set);
-	p->hearing =
-		(struct hearing){.loop = base->loop, .matrix = &p->matrix, .states = &p->states};
+	p->hearing = (struct hearing){.base = base, .matrix = &p->matrix, .states = &p->states};
 	peers_serve(p, PEER_HELLO, peers_on_hello, p);
 	peers_serve(p, PEER_KEY, peers_on_key, p);
 	return seal ? peers_listen(p, err) : 0;

@@ -68,6 +68,7 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		 COUNTED(predictions_replaced)},
 		{"nodes", peers->matrix.count, MATRIX_NODES_MAX, COUNTED(vectors_refused_full)},
 		{"nodes_dialled", net.dialed, BULLETIN_DIALED_MAX, .counter = NULL},
+		{"nodes_asking", peers->hearing.nasked, HEARING_ASKED_MAX, COUNTED(hellos_refused)},
 		{"skews", skews_count(&peers->skews), SKEWS_MAX, .turns = true,
 		 .counter = "bulletins_refused_skew", /* a refused sealed message has a counter */
 		 .refused = front->base->counters->bulletins_refused_skew},

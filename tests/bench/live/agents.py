@@ -13,7 +13,8 @@ import time
 
 NETWORK = "10.78"
 PEERS = 3
-START_AT_ONCE = 10
+START_AT_ONCE = 5
+MUNGED_FOR = 8  # agents: on a real cluster each has its own
 
 
 def sh(*command, check=True):
@@ -99,7 +100,7 @@ class Agent:
         self.process = subprocess.Popen(
             ["ip", "netns", "exec", self.netns, os.path.join(c.build, "iocomd"),
              "--name", self.name, "--listen", self.address, "--peers", peers,
-             "--munge-socket", c.munge, "--synthetic", os.path.join(self.directory, "load.json"),
+             "--munge-socket", c.munge(self.number), "--synthetic", os.path.join(self.directory, "load.json"),
              "--run-dir", os.path.join(self.directory, "run"),
              "--state-dir", os.path.join(self.directory, "state")],
             stdout=log, stderr=log, start_new_session=True)
@@ -161,16 +162,21 @@ class Cluster:
         self.directory = tempfile.mkdtemp(prefix=f"{mark}-")
         os.chmod(self.directory, 0o755)
         self.bridges = [f"{mark}-a", f"{mark}-b"]
-        self.munge = os.path.join(self.directory, "munge", "socket")
         self.agents = [Agent(self, i) for i in range(nodes)]
-        self.munged = self.neighbours = None
+        self.mungeds = []
+        self.neighbours = None
+
+    def munge(self, number):
+        return os.path.join(self.directory, f"munge{number // MUNGED_FOR}", "socket")
 
     def up(self):
         self.neighbours = Neighbours(2 * len(self.agents) ** 2)
         for bridge in self.bridges:
             sh("ip", "link", "add", bridge, "type", "bridge")
             sh("ip", "link", "set", bridge, "up")
-        self._start_munged()
+        key = os.urandom(128)
+        for number in range(0, len(self.agents), MUNGED_FOR):
+            self._start_munged(self.munge(number), key)
         for agent in self.agents:
             agent.make()
         for i, agent in enumerate(self.agents):
@@ -178,19 +184,20 @@ class Cluster:
             if i % START_AT_ONCE == START_AT_ONCE - 1:
                 time.sleep(0.5)
 
-    def _start_munged(self):
-        directory = os.path.dirname(self.munge)
+    def _start_munged(self, socket, secret):
+        directory = os.path.dirname(socket)
         os.makedirs(directory)
         key = os.path.join(directory, "key")
         with open(key, "wb") as f:
-            f.write(os.urandom(128))
+            f.write(secret)
         os.chmod(key, 0o400)
-        self.munged = subprocess.Popen(
-            ["munged", "--foreground", "--force", "--num-threads=4", f"--key-file={key}", f"--socket={self.munge}",
-             f"--pid-file={directory}/pid", f"--log-file={directory}/log", f"--seed-file={directory}/seed"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.mungeds.append(subprocess.Popen(
+            ["munged", "--foreground", "--force", "--num-threads=2", f"--key-file={key}",
+             f"--socket={socket}", f"--pid-file={directory}/pid", f"--log-file={directory}/log",
+             f"--seed-file={directory}/seed"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         for _ in range(100):
-            if os.path.exists(self.munge):
+            if os.path.exists(socket):
                 return
             time.sleep(0.05)
         raise SystemExit("munged does not start")
@@ -218,10 +225,13 @@ class Cluster:
                     agent.process.wait(20)
                 except subprocess.TimeoutExpired:
                     agent.kill()
+            # A namespace outlives its name while the kernel still has connections there.
+            sh("ip", "link", "del", f"{self.mark}v{agent.number}", check=False)
             sh("ip", "netns", "del", agent.netns, check=False)
-        if self.munged:
-            self.munged.terminate()
-            self.munged.wait()
+        for munged in self.mungeds:
+            munged.terminate()
+        for munged in self.mungeds:
+            munged.wait()
         for bridge in self.bridges:
             sh("ip", "link", "del", bridge, check=False)
         if self.neighbours:
