@@ -83,13 +83,24 @@ static void hearing_add_configured(struct hearing_work *w)
 	}
 }
 
+/* Returns true if others know of who asked, or it was never heard. */
+static bool hearing_is_over(const struct hearing *h, const struct hearing_asked *asked,
+			    uint64_t now)
+{
+	const struct matrix_entry *e = matrix_find(h->matrix, asked->node);
+
+	return now >= asked->until_ns ||
+	       (e && e->alive && !e->doubted &&
+		now - e->turned_ns >= HEARING_ASKED_PERIODS * hearing_period_ns(e));
+}
+
 static void hearing_add_asked(struct hearing_work *w)
 {
 	struct hearing *h = w->h;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < h->nasked; i++) {
-		if (w->now >= h->asked[i].until_ns)
+		if (hearing_is_over(h, &h->asked[i], w->now))
 			continue;
 		hearing_add(w, h->asked[i].at.address, h->asked[i].at.port);
 		h->asked[kept++] = h->asked[i];
@@ -136,7 +147,8 @@ void hearing_ask(struct hearing *h, const char *name, const struct gate_place *a
 		h->base->counters->hellos_refused++;
 		return;
 	}
-	h->asked[h->nasked++] = (struct hearing_asked){.at = *at, .until_ns = until};
+	h->asked[h->nasked] = (struct hearing_asked){.at = *at, .until_ns = until};
+	snprintf(h->asked[h->nasked++].node, IOCOM_NAME_MAX, "%s", name);
 	bulletin_dial(h->bulletin, at);
 }
 

@@ -20,9 +20,10 @@
 #include "agent/cluster/bulletin.h"
 #include "agent/cluster/peer_state.h"
 
-#define HEARING_ASKED_MAX 64
-#define HEARING_ASKED_NS  (30ull * 1000000000ull)
-#define HEARING_LOST_NS	  (600ull * 1000000000ull) /* one that was lost is awaited so long */
+#define HEARING_ASKED_MAX     128
+#define HEARING_ASKED_PERIODS 4 /* after it is heard of: then it is no news any more */
+#define HEARING_ASKED_NS      (30ull * 1000000000ull)
+#define HEARING_LOST_NS	      (600ull * 1000000000ull) /* one that was lost is awaited so long */
 
 struct hearing {
 	const struct base *base; /* all four are borrowed */
@@ -31,6 +32,7 @@ struct hearing {
 	const struct peer_states *states;
 	bool dials; /* the agent has begun */
 	struct hearing_asked {
+		char node[IOCOM_NAME_MAX];
 		struct gate_place at;
 		uint64_t until_ns;
 	} asked[HEARING_ASKED_MAX];
