@@ -177,6 +177,20 @@ size_t matrix_expire(struct matrix *m, uint64_t now_ns)
 	return dropped;
 }
 
+uint64_t matrix_due_ns(const struct matrix *m)
+{
+	uint64_t due = UINT64_MAX;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct matrix_entry *e = m->entries[i];
+		uint64_t silent = e->heard_ns + matrix_patience_ns(e) + 1;
+
+		if (e->alive && silent < due)
+			due = silent;
+	}
+	return due;
+}
+
 struct matrix_entry *matrix_entry_of(struct matrix *m, const char *name)
 {
 	bool found;

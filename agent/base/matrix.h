@@ -83,6 +83,8 @@ int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, 
 void matrix_doubt(struct matrix *m);
 /* Drops silent nodes and forgets those dropped long ago. Returns how many were dropped now. */
 size_t matrix_expire(struct matrix *m, uint64_t now_ns);
+/* When the next node will have been silent for too long, if it is not heard; UINT64_MAX: none. */
+uint64_t matrix_due_ns(const struct matrix *m);
 /*
  * Returns NULL if NAME was never heard of or is forgotten. The entry is valid until an expire
  * forgets it.

@@ -258,6 +258,8 @@ static void peers_ask_key(void *arg, const struct gate_place *at)
 	}
 }
 
+static void peers_expire(void *arg);
+
 /* --- set-up -------------------------------------------------------------------- */
 
 /* A network part has begun, perhaps anew. */
@@ -334,6 +336,7 @@ int peers_start(struct peers *p, const struct base *base, struct journal *journa
 	p->net = net;
 	matrix_init(&p->matrix, base->set->name);
 	peer_states_init(&p->states, base->set);
+	p->expire = (struct loop_timer){.fire = peers_expire, .arg = p};
 	p->hearing = (struct hearing){.base = base, .matrix = &p->matrix, .states = &p->states};
 	peers_serve(p, PEER_HELLO, peers_on_hello, p);
 	peers_serve(p, PEER_KEY, peers_on_key, p);
@@ -342,6 +345,8 @@ int peers_start(struct peers *p, const struct base *base, struct journal *journa
 
 void peers_stop(struct peers *p)
 {
+	if (p->base)
+		loop_cancel(p->base->loop, &p->expire);
 	if (p->watch.up) {
 		net_part_unwatch(p->net, &p->watch);
 		net_part_serve(p->net, GATE_VECTOR, NULL, NULL);
@@ -372,16 +377,28 @@ void peers_dial(struct peers *p)
 
 /* --- as time goes by ------------------------------------------------------------- */
 
-void peers_period(void *arg)
+static void peers_expire(void *arg)
 {
 	struct peers *p = arg;
-	size_t n = matrix_expire(&p->matrix, loop_boot_ns(p->base->loop));
+	uint64_t now = loop_boot_ns(p->base->loop), due;
+	size_t n = matrix_expire(&p->matrix, now);
 
 	p->base->counters->nodes_dropped += n;
 	if (n)
 		log_write(p->base->log, LOG_L_WARNING,
 			  "%zu node%s silent for %d periods: no jobs go there until heard again", n,
 			  n == 1 ? "" : "s", MATRIX_SILENT_PERIODS);
+	/* Most are heard before the next period ends, and then nothing is due. */
+	due = matrix_due_ns(&p->matrix);
+	if (due < now + (uint64_t)(p->base->set->period_s * 1e9))
+		loop_start(p->base->loop, &p->expire, due > now ? due - now : 0);
+}
+
+void peers_period(void *arg)
+{
+	struct peers *p = arg;
+
+	peers_expire(p);
 	if (p->control)
 		control_expire(p->control);
 	hearing_plan(&p->hearing);

@@ -55,6 +55,7 @@ struct peers {
 	struct net_part *net;
 	struct net_watch watch;
 	struct matrix matrix;
+	struct loop_timer expire; /* a node is about to have been silent for too long */
 	struct hearing hearing;
 	struct skews skews;
 	struct peer_states states; /* of the configured peers */

@@ -24,8 +24,13 @@
 #define RECONNECT_MS	 100
 #define RECONNECT_MAX_MS 2000
 
-#define ASK_KEY_NS	 CLOCK_NS_PER_S	       /* between questions to one publisher */
-#define LOOK_UP_NS	 (15 * CLOCK_NS_PER_S) /* between questions for a silent one's address */
+#define ASK_KEY_NS	 CLOCK_NS_PER_S /* between questions to one publisher */
+/*
+ * A silent one is dialled anew so often: after a cut TCP itself waits ever longer between its
+ * tries, for minutes in the end.
+ */
+#define REDIAL_NS  (3 * CLOCK_NS_PER_S)
+#define LOOK_UP_NS (15 * CLOCK_NS_PER_S) /* between questions for a silent one's address */
 
 /* A node whose bulletins we subscribe to. */
 struct publisher {
@@ -34,8 +39,9 @@ struct publisher {
 	nng_dialer dialer;
 	char numeric[IOCOM_ADDRESS_MAX]; /* where it is dialled; "": nowhere yet */
 	uint64_t looked_ns;		 /* when its name was looked up */
-	uint64_t heard_ns;		 /* when a bulletin of it came */
-	char node[IOCOM_NAME_MAX];	 /* who has given the key */
+	uint64_t dialed_ns;
+	uint64_t heard_ns;	   /* when a bulletin of it came */
+	char node[IOCOM_NAME_MAX]; /* who has given the key */
 	struct bulletin_key key;
 	bool told;  /* that its host is not found */
 	bool asked; /* for a key, without an answer yet */
@@ -447,27 +453,36 @@ static void publisher_not_found(struct publisher *p, const char *why)
 	bulletin_tell(p->bulletin, p, PEER_C_NAME, why);
 }
 
-/* Where the publisher is: dials it there, if it is not being dialled there already. */
-static void publisher_found(void *arg, const struct names_answer *answer)
+/* Dials P at ADDRESS, and no longer where it was dialled. */
+static void publisher_dial(struct publisher *p, const char *address)
 {
-	struct publisher *p = arg;
 	struct net_bulletin *b = p->bulletin;
-	char url[128];
+	char numeric[IOCOM_ADDRESS_MAX], url[128];
 	int e;
 
-	if (!answer->n)
-		publisher_not_found(p, answer->why);
-	if (!answer->n || !strcmp(p->numeric, answer->addresses[0]))
-		return;
+	snprintf(numeric, sizeof(numeric), "%s", address); /* it may be P's own */
 	if (p->numeric[0])
 		nng_dialer_close(p->dialer);
-	tcp_url(url, sizeof(url), answer->addresses[0], p->at.port);
+	p->numeric[0] = 0;
+	p->dialed_ns = loop_boot_ns(b->config.base->loop);
+	tcp_url(url, sizeof(url), numeric, p->at.port);
 	e = nng_dial(b->sub, url, &p->dialer, NNG_FLAG_NONBLOCK);
 	if (e)
 		log_write(b->config.base->log, LOG_L_WARNING, "cannot subscribe to %s: %s", url,
 			  nng_strerror(e));
 	else
-		strcpy(p->numeric, answer->addresses[0]);
+		strcpy(p->numeric, numeric);
+}
+
+/* Where the publisher is: dials it there, if it is not being dialled there already. */
+static void publisher_found(void *arg, const struct names_answer *answer)
+{
+	struct publisher *p = arg;
+
+	if (!answer->n)
+		publisher_not_found(p, answer->why);
+	if (answer->n && strcmp(p->numeric, answer->addresses[0]) != 0)
+		publisher_dial(p, answer->addresses[0]);
 }
 
 static void publisher_look_up(struct publisher *p)
@@ -521,6 +536,9 @@ static void bulletin_look_up(struct net_bulletin *b, uint64_t now)
 
 		if (now - p->looked_ns >= LOOK_UP_NS && now - p->heard_ns >= LOOK_UP_NS)
 			publisher_look_up(p);
+		if (p->numeric[0] && now - p->dialed_ns >= REDIAL_NS &&
+		    now - p->heard_ns >= REDIAL_NS)
+			publisher_dial(p, p->numeric);
 	}
 }
 
