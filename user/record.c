@@ -123,6 +123,8 @@ void record_pack_exit(msgpack_packer *pk, const struct record_exit *end)
 	pack_u64(pk, "max_rss_kb", end->max_rss_kb);
 	pack_u64(pk, "oom_kills", end->oom_kills);
 	pack_u64(pk, "forks_refused", end->forks_refused);
+	pack_u64(pk, "cpu_us", end->cpu_us);
+	pack_u64(pk, "begin_us", end->begin_us);
 	pack_bin(pk, "text", end->text, strlen(end->text));
 }
 
@@ -244,6 +246,8 @@ int record_read_exit(int dir, struct record_exit *end)
 		rc = -EBADMSG;
 	(void)unpack_u64(&message.data, "oom_kills", &end->oom_kills);
 	(void)unpack_u64(&message.data, "forks_refused", &end->forks_refused);
+	(void)unpack_u64(&message.data, "cpu_us", &end->cpu_us);
+	(void)unpack_u64(&message.data, "begin_us", &end->begin_us);
 	end->pid = (pid_t)pid;
 	end->kind = (uint8_t)kind;
 	end->value = (uint32_t)value;

@@ -38,6 +38,11 @@ struct record_exit {
 	uint64_t end_ns, wall_ms, max_rss_kb;
 	uint64_t oom_kills;	/* processes killed for want of memory; 0 from an older shim */
 	uint64_t forks_refused; /* of the job, or of its user's jobs meanwhile (cgroup_user.h) */
+	/*
+	 * The CPU time of its first process and of those that were waited for, to the last
+	 * instruction, and of it what the shim's steps took before exec; 0 from an older shim.
+	 */
+	uint64_t cpu_us, begin_us;
 	char text[256];
 };
 
@@ -65,7 +70,7 @@ void record_sync(int dir);
  * Packs END's RECORD_EXIT_FIELDS fields into a map that the caller began. The shim also uses it
  * to report to its agent.
  */
-#define RECORD_EXIT_FIELDS 9
+#define RECORD_EXIT_FIELDS 11
 void record_pack_exit(msgpack_packer *pk, const struct record_exit *end);
 /* These return 0; -ENOENT: no such file; -EBADMSG: damaged. */
 int record_read_start(int dir, struct record_start *start);

@@ -270,10 +270,22 @@ static double jobs_dirty_bytes(const struct iocom_load *l)
 		       : 0;
 }
 
+/*
+ * The job's own CPU time. The monitor's reading may come before the last process is gone, so the
+ * kernel's account of the first process counts if it is more. The shim's steps before exec are not
+ * the job's.
+ */
+static double jobs_cpu_ms(const struct job *job)
+{
+	double all_ms = fmax((double)job->load.cpu_ns / 1e6, (double)job->end.cpu_us / 1e3);
+
+	return fmax(0, all_ms - (double)job->end.begin_us / 1e3);
+}
+
 void job_report_make(const struct job *job, double cpu_speed, struct job_report *out)
 {
 	const struct iocom_load *l = &job->load;
-	double cpu_ms = (double)l->cpu_ns / 1e6;
+	double cpu_ms = jobs_cpu_ms(job);
 	double total[BEHAVIOUR_RESOURCES];
 	double bytes = (double)(l->explicit_read_bytes + l->explicit_write_bytes);
 	double rss = fmax((double)job->rss_max_bytes, (double)job->end.max_rss_kb * 1024);

@@ -123,6 +123,34 @@ static void test_nested_jobs(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/*
+ * The monitor's last reading may miss the end of a process, or the kernel's account those that
+ * nobody waited for: the larger counts. The shim's steps are not the job's.
+ */
+static void test_cpu_of_ended_job(void **state)
+{
+	static const struct {
+		uint64_t monitor_us, kernel_us, begin_us;
+		double expected_ms;
+	} cases[] = {
+		{5000, 7000, 400, 6.6}, {5000, 3000, 400, 4.6}, {5000, 0, 0, 5},
+		{0, 7000, 400, 6.6},	{0, 300, 400, 0},	{0, 0, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct job job = {
+			.load = {.cpu_ns = cases[i].monitor_us * 1000},
+			.end = {.cpu_us = cases[i].kernel_us, .begin_us = cases[i].begin_us},
+		};
+		struct job_report r;
+
+		job_report_make(&job, 2, &r);
+		NEAR(r.cpu_ms, cases[i].expected_ms * 2); /* at reference speed */
+		NEAR(r.alone_ms, cases[i].expected_ms);
+	}
+}
+
 /* The disk time of a job's cgroup after its end is known to be that job's. */
 static void test_ended_job(void **state)
 {
@@ -158,6 +186,7 @@ int main(void)
 		cmocka_unit_test(test_job_table),
 		cmocka_unit_test(test_nested_jobs),
 		cmocka_unit_test(test_ended_job),
+		cmocka_unit_test(test_cpu_of_ended_job),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
