@@ -90,6 +90,12 @@ class Bed:
         value["read_mb"] += needs["fault_mb"]["value"]
         return value
 
+    def jobs(self, name):
+        """What its runs measured one by one, the newest first."""
+        document = json.loads(self.read(["iocom", "profile", "export", "--class", name]))
+        runs = [r["needs"] for r in document["profiles"][0]["recent"]]
+        return [{n: r[n] + (r["fault_mb"] if n == "read_mb" else 0) for n in NEEDS} for r in runs]
+
 
 def median(seen):
     return {n: statistics.median(s[n] for s in seen) for n in NEEDS}
@@ -105,7 +111,7 @@ def measure(bed, name, command, runs):
         if done in TRUTH_ROUNDS:
             after.append(bed.truth(command))
         if done in RUNS:
-            known[done] = {"learned": bed.learned(name)}
+            known[done] = {"learned": bed.learned(name), "jobs": bed.jobs(name)}
     for done, what in known.items():
         n = max(TRUTHS, sum(r <= done for r in TRUTH_ROUNDS))
         what.update(truth=median(before[:n]), again=median(after[:n]), all=before[:n] + after[:n])
@@ -135,14 +141,16 @@ def reason(name, need, what):
         why = "within the truth's own spread"
     else:
         why = "outside the truth's spread"
-    return (f"    {name} {need}: learned {value:.3f}, truth {truth:.3f} and again {what['again'][need]:.3f}, "
-            f"{len(seen)} runs {min(seen):.3f} to {max(seen):.3f}: {why}")
+    jobs = [s[need] for s in what["jobs"]]
+    return (f"    {name} {need}: learned {value:.3f} from {min(jobs):.3f} to {max(jobs):.3f}; "
+            f"truth {truth:.3f}, again {what['again'][need]:.3f}, {len(seen)} runs {min(seen):.3f} to {max(seen):.3f}: {why}")
 
 
 def table(title, rows, runs):
     print(f"\n{title}, after {runs} run{'s' if runs > 1 else ''} (truth, and the learned need's difference):")
     print(f"  {'PROGRAM':11} " + " ".join(f"{n:>20}" for n in NEEDS) + "  RIGHT   TRUTH AGAIN")
-    sums, reasons = dict.fromkeys(("strict", "allowed", "again", "again_allowed", "needs_strict", "needs_allowed"), 0), []
+    sums = dict.fromkeys(("strict", "allowed", "again", "again_allowed", "needs_strict", "needs_allowed"), 0)
+    reasons = []
     for name, what in rows:
         judged, strict, allowed = judge(what, "learned")
         _, again, again_allowed = judge(what, "again")
@@ -168,7 +176,7 @@ def sizes(bed):
     """What sha256sum's class expects of an input that is twice as large as any it saw."""
     for n in (8, 16, 24, 32):
         bed.job("by-size", ["sha256sum", f"{bed.d}/size{n}"])
-    what = {"learned": bed.learned("by-size", 64 * MIB / 1e6)}
+    what = {"learned": bed.learned("by-size", 64 * MIB / 1e6), "jobs": bed.jobs("by-size")}
     seen = [bed.truth(["sha256sum", f"{bed.d}/size64"]) for _ in range(2 * TRUTHS)]
     what.update(truth=median(seen[::2]), again=median(seen[1::2]), all=seen)
     return table("By the size of the input: sha256sum of 64 MiB", [("by-size", what)], 4)
