@@ -259,10 +259,10 @@ static __always_inline void job_add(u64 cgid, struct counters *what)
 	counters_add(job_get(cgid), what);
 }
 
-static __noinline int job_disk_add(u64 cgid, u32 device, u64 operations, u64 bytes)
+static __noinline int job_disk_add(u64 cgid, u32 device, u64 operations, u64 bytes, u64 metadata)
 {
 	struct job_disk_key key = {.cgid = cgid, .device = device};
-	struct job_disk_value fresh = {operations, bytes}, *value;
+	struct job_disk_value fresh = {operations, bytes, metadata}, *value;
 
 	value = bpf_map_lookup_elem(&job_disks, &key);
 	if (!value) {
@@ -276,6 +276,7 @@ static __noinline int job_disk_add(u64 cgid, u32 device, u64 operations, u64 byt
 	}
 	__sync_fetch_and_add(&value->operations, operations);
 	__sync_fetch_and_add(&value->bytes, bytes);
+	__sync_fetch_and_add(&value->metadata_bytes, metadata);
 	return 0;
 }
 
@@ -283,7 +284,7 @@ static __always_inline void job_disk_flush(struct thread_state *state)
 {
 	if (state->on_disk.bytes)
 		job_disk_add(state->cgid, state->disk_device, state->on_disk.operations,
-			     state->on_disk.bytes);
+			     state->on_disk.bytes, 0);
 	state->on_disk.operations = state->on_disk.bytes = 0;
 }
 

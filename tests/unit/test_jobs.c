@@ -84,7 +84,8 @@ static void test_nested_jobs(void **state)
 		load[i].delta.explicit_ops = 1;
 		load[i].delta.explicit_read_bytes = 1000;
 		load[i].delta.cpu_ns = 100000000;
-		load[i].disk_delta = (struct iocom_disk_time){200000000, 250000000, 0};
+		load[i].disk_delta = (struct iocom_disk_time){
+			.low_ns = 200000000, .high_ns = 250000000, .metadata_bytes = 8192};
 	}
 	job = jobs_add(&jobs, &order);
 	assert_non_null(job);
@@ -108,6 +109,7 @@ static void test_nested_jobs(void **state)
 	assert_int_equal(take(&jobs, names, &sample), 3);
 	NEAR(job->behaviour.disk_high_ms, 750);
 	assert_int_equal(job->load.cpu_ns, 600000000);
+	assert_int_equal(job->metadata_bytes, 3 * 8192);
 	/*
 	 * A disk that was removed, or is idle since then, is remembered by name and adds nothing.
 	 */
@@ -151,6 +153,25 @@ static void test_cpu_of_ended_job(void **state)
 	}
 }
 
+/* What was written, or is left to be written if that is more, and what the file system adds. */
+static void test_written_of_ended_job(void **state)
+{
+	struct job job = {
+		.load = {.explicit_write_bytes = 4096,
+			 .dirtied_bytes = 30000,
+			 .cancelled_bytes = 10000},
+		.metadata_bytes = 8192,
+	};
+	struct job_report r;
+
+	(void)state;
+	job_report_make(&job, 1, &r);
+	NEAR(r.written_kb, 28.192);
+	job.load.cancelled_bytes = 40000; /* of what another job wrote before, too */
+	job_report_make(&job, 1, &r);
+	NEAR(r.written_kb, 12.288);
+}
+
 /* The disk time of a job's cgroup after its end is known to be that job's. */
 static void test_ended_job(void **state)
 {
@@ -187,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_nested_jobs),
 		cmocka_unit_test(test_ended_job),
 		cmocka_unit_test(test_cpu_of_ended_job),
+		cmocka_unit_test(test_written_of_ended_job),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
