@@ -9,6 +9,8 @@
  * block is written twice, to the journal and to its place. Changes by the kernel's own threads
  * (bitmaps, when delayed allocation ends) and the journal's own blocks are nobody's. A block that
  * several jobs change in one transaction counts for the first.
+ * Too much is counted of blocks that are freed before they are written (removing many directories),
+ * or that a later transaction changes again before they are written to their place.
  */
 #ifndef IOCOM_JOURNAL_BPF_H
 #define IOCOM_JOURNAL_BPF_H
