@@ -19,15 +19,15 @@
 
 static const char help[] =
 	"usage: iocom jobs [--all] [--here] [--limit N] [--json] [--run-dir DIR]\n"
-	"Lists your jobs, of all nodes that this one knows; for root everybody's, of those nodes\n"
-	"that let other nodes' root ask (allow_root).\n\n"
+	"Lists your jobs, of all nodes that this one knows; for root everybody's, of\n"
+	"those nodes that let other nodes' root ask (allow_root).\n\n"
 	"  --all            ended jobs too, the newest first\n"
 	"  --here           only jobs that were submitted here or run here\n"
 	"  --limit N        list only the newest N ended jobs; 0: all [20; --json: all]\n"
 	"  --json           one document\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"exit status: 0; 1 failed (no agent); 2 usage; 3 a node did not answer, and its jobs are\n"
-	"missing\n";
+	"exit status: 0; 1 failed (no agent); 2 usage; 3 a node did not answer, and its\n"
+	"jobs are missing\n";
 
 #define LIMIT 20 /* ended jobs shown to a person */
 

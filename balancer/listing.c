@@ -50,6 +50,12 @@ int listing_end(void)
 	return 1;
 }
 
+int listing_usage(const char *command)
+{
+	fprintf(stderr, "`%s --help` lists the options\n", command);
+	return 2;
+}
+
 struct listing *listing_new(const struct listing_column *columns, size_t ncolumns)
 {
 	struct listing *l = calloc(1, sizeof(*l));

@@ -14,6 +14,9 @@ int listing_print_json(const json_t *document);
 /* Flushes standard output.  Returns 0, or 1 after a message if not all could be written. */
 int listing_end(void);
 
+/* Says on standard error where the options of COMMAND are listed.  Returns 2, wrong usage. */
+int listing_usage(const char *command);
+
 /* A table whose columns are as wide as their widest cell. */
 struct listing_column {
 	const char *title;

@@ -477,8 +477,8 @@ bool settings_retired(const struct settings *s, struct iocom_err *sentence)
 
 const struct config_program settings_program = {
 	.name = "iocomd",
-	.summary = "The iocom agent: measures this node's load, tells the others, places and runs "
-		   "jobs.",
+	.summary = "The iocom agent: measures this node's load, tells the others, places and\n"
+		   "runs jobs.",
 	.section = "iocom",
 	.file = "/etc/iocom/iocom.conf",
 	.keys = keys,
