@@ -31,6 +31,11 @@ __attribute__((format(printf, 2, 3))) void listing_cell(struct listing *l, const
 /* Cuts the last column, which is text, at the terminal's width if there is a terminal. */
 void listing_cut(struct listing *l);
 /*
+ * On a terminal too narrow for all columns, those of the COLUMNS, numbers of columns, are left out
+ * until the others fit, the first of them first.  The caller keeps COLUMNS, and calls listing_cut.
+ */
+void listing_spare(struct listing *l, const unsigned char *columns, size_t ncolumns);
+/*
  * Makes each row fit into WIDTH: names in the first column are cut in their middle for that, to
  * LISTING_NAME_MIN at least.
  */
