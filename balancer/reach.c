@@ -290,25 +290,30 @@ int reach_job(struct reach *reach, const char *text, char job[SPEC_JOB_MAX], str
 {
 	struct job_name name;
 	struct reach_named named = {.name = &name, .self = reach->self};
+	bool unknown;
 	int rc;
 
 	job_name_parse(text, &name);
 	if (strlen(text) >= SPEC_JOB_MAX)
 		return iocom_err_set(err, -ENOENT, "no job has so long a name");
 	strcpy(job, text);
+	if (name.kind == JOB_NAME_ODD)
+		return iocom_err_set(err, -ENOENT,
+				     "'%.100s' is no job's name; `iocom jobs --all` lists yours",
+				     text);
 	if (name.kind != JOB_NAME_SHORT)
 		return 0;
-	if (*name.home && strcmp(name.home, reach->self) != 0 &&
-	    !reach_knows(reach, name.home, NULL))
-		return 0; /* it is no short name, then; the agent says what it is not */
+	unknown = *name.home && strcmp(name.home, reach->self) != 0 &&
+		  !reach_knows(reach, name.home, NULL);
 	rc = reach_short(reach, &name, &named, err);
 	if (rc)
 		return rc;
 	if (!named.all)
 		return iocom_err_set(err, -ENOENT,
-				     "no job of yours has the number %s%s%s; `iocom jobs --all` "
+				     "no job of yours has the number %s%s%s%s; `iocom jobs --all` "
 				     "lists them",
-				     name.number, *name.home ? " at node " : "", name.home);
+				     name.number, *name.home ? " at node " : "", name.home,
+				     unknown ? ", which is not known here" : "");
 	if (named.all > 1 && named.live != 1)
 		return iocom_err_set(err, -ENOTUNIQ, "'%s' may be %s%s: write the whole name", text,
 				     named.list, named.listed < named.all ? " and others" : "");

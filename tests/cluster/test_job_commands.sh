@@ -26,7 +26,7 @@ tap_is "--json: an object and a line for each" \
 	"$(status "$iocom" wait --json "$three" "$killed") $(jq -c '[.job, .state, .status]' "$dir/out" | paste -sd ' ')" \
 	"137 [\"$three\",\"exited\",3] [\"$killed\",\"killed\",137]"
 tap_is "an unknown one: 125" "$(status "$iocom" wait --json no-such)" 125
-tap_like "said, with where to look" "$(cat "$dir/err")" 'iocom wait: no job of yours named no-such .*iocom jobs --all'
+tap_like "said, with where to look" "$(cat "$dir/err")" "iocom wait: 'no-such' is no job's name; .*iocom jobs --all"
 tap_is "and nothing for a machine to misread" "$(cat "$dir/out")" ""
 tap_is "an unknown one before another: said, and the other waited for" \
 	"$(status "$iocom" wait no-such "$three") $(grep -c no-such "$dir/err")" "3 1"
@@ -50,7 +50,11 @@ tap_is "wait for one whose output cannot be written: 125" \
 tap_is "kill of one that has ended: 1" "$(status "$iocom" kill "$three")" 1
 tap_like "said" "$(cat "$dir/err")" "iocom kill: job $three has ended"
 tap_is "of an unknown one: 1" "$(status "$iocom" kill no-such)" 1
-tap_like "said, with where to look" "$(cat "$dir/err")" 'no job of yours named no-such runs at node p1 or was submitted there.*iocom jobs --all'
+tap_like "said, with where to look" "$(cat "$dir/err")" "iocom kill: 'no-such' is no job's name; .*iocom jobs --all"
+tap_is "of none that was submitted here: 1" "$(status "$iocom" kill p1-0badcafe-1)" 1
+tap_like "said, with where to look" "$(cat "$dir/err")" 'no job of yours named p1-0badcafe-1 runs at node p1 or was submitted there; .*iocom jobs --all'
+tap_is "of a node that is not known: 1" "$(status "$iocom" kill p7-3)" 1
+tap_like "said" "$(cat "$dir/err")" 'no job of yours has the number 3 at node p7, which is not known here; .*iocom jobs --all'
 long=$(detach sleep 300)
 tap_is "of an ended one and another: 1" "$(status "$iocom" kill -KILL "$three" "$long")" 1
 tap_is "the other one was killed" "$(status "$iocom" wait "$long")" 137
