@@ -180,11 +180,11 @@ tap_is "one that waits for a timer has none" \
 # --- a stated need that no node can meet ---
 tap_is "run --mem 50G: it runs" "$(status "$iocom" run --mem 50T -- sh -c 'exit 3')" 3
 tap_like "and standard error says which need, the largest that a node offers, and where it goes" "$(cat "$dir/err")" \
-	'^iocom run: job p1-[^ ]*: no node has the 5[0-9]* MB of memory that the job needs as stated: the largest, p1, has [0-9]+ MB; it goes to p1, its home all the same$'
-tap_like "explain says it" "$("$iocom" explain last | tr -s '\n ' ' ')" 'Warning: no node has the 5[0-9]* MB of memory'
+	'^iocom run: job p1-[^ ]*: no node has the 50 TB of memory that the job needs as stated: the largest, p1, has [0-9.]+ [MG]B; it goes to p1, its home all the same$'
+tap_like "explain says it" "$("$iocom" explain last | tr -s '\n ' ' ')" 'Warning: no node has the 50 TB of memory'
 tap_is "explain --json" "$("$iocom" explain --json last | jq -c '.place.unmet[] | [.need, .wanted >= 5e7, .most < .wanted, .node]')" \
 	'["memory_mb",true,true,"p1"]'
-tap_like "place says it" "$("$iocom" place --mem 50T -- true)" '^Warning: no node has the 5[0-9]* MB of memory'
+tap_like "place says it" "$("$iocom" place --mem 50T -- true)" '^Warning: no node has the 50 TB of memory'
 tap_is "place --json" "$("$iocom" place --json --mem 50T --io-rate 5 -- true | jq -c '[.unmet[].need]')" '["memory_mb","io_per_s"]'
 tap_like "a node without a disk for stated I/O" "$("$iocom" run --io-rate 5 -- true 2>&1)" \
 	'no node has a disk for the 5 requests/s'
