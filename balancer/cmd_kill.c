@@ -91,7 +91,8 @@ int cmd_kill(int argc, char **argv)
 	if (signal < 0 || optind >= argc) {
 		fprintf(stderr,
 			signal >= 0 ? "iocom kill: name the jobs (iocom jobs lists them)\n"
-				    : "iocom kill: there is no signal '%s'\n",
+				    : "iocom kill: there is no signal '%s' (iocom kill -l lists "
+				      "them)\n",
 			name);
 		return 2;
 	}

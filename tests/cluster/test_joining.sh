@@ -83,7 +83,7 @@ alone() { # ADDRESS: what an agent says that listens there and has another machi
 	echo "status $?"
 }
 for address in 127.0.0.1 localhost; do
-	tap_like "nor does one that its peers cannot reach: $address" "$(alone $address)" \
+	tap_like "an agent that its peers cannot reach does not start: $address" "$(alone $address)" \
 		'^iocomd: the peer 192\.0\.2\.7 is another machine, but this node.s address is .*; set listen to .*'
 done
 tap_like "at an address of no device: where to find one" "$(alone 192.0.2.8)" \
