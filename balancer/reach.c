@@ -164,6 +164,12 @@ struct reach_one {
 	int rc;
 };
 
+/* "is silent" and "did not answer in 1 s" go on from the node's name; other reasons do not. */
+static bool reach_predicate(const char *why)
+{
+	return !strncmp(why, "is ", 3) || !strncmp(why, "did ", 4);
+}
+
 static void reach_took(void *arg, const char *node, json_t *answer, const char *why, bool silent)
 {
 	struct reach_one *one = arg;
@@ -172,7 +178,9 @@ static void reach_took(void *arg, const char *node, json_t *answer, const char *
 		one->answer = json_incref(answer);
 		one->rc = 0;
 	} else if (silent) {
-		one->rc = iocom_err_set(one->err, -EHOSTUNREACH, "node %s: %.400s", node, why);
+		one->rc = iocom_err_set(one->err, -EHOSTUNREACH,
+					reach_predicate(why) ? "node %s %.400s" : "node %s: %.400s",
+					node, why);
 	} else {
 		one->rc = iocom_err_set(one->err, -EIO, "%.400s", why);
 	}
