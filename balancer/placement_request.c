@@ -153,6 +153,9 @@ static int request_take_size(struct placement_request *r, const struct request_o
 		return iocom_err_set(err, -EINVAL,
 				     "--%s takes a size such as 500M or 2Gi, not '%s'", o->name,
 				     text);
+	if (o->need == NEED_IO_SIZE_KB && bytes <= 0)
+		return iocom_err_set(err, -EINVAL, "--%s: a request has more than 0 bytes",
+				     o->name);
 	r->ask.need.value[o->need] = bytes / o->unit;
 	return 0;
 }
