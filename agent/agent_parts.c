@@ -70,7 +70,7 @@ static int agent_open_monitor(struct agent *a, struct iocom_err *err)
 		return rc;
 	/* A time later than now means a damaged file: then the monitor reports no gap. */
 	if (config.counted_until_ns && config.counted_until_ns < clock_boot_ns())
-		log_write(&a->log, LOG_L_INFO, "counting restarts: nothing was counted for %.1f s",
+		log_write(&a->log, LOG_L_INFO, "nothing was counted for %.1f s, while no agent ran",
 			  (double)(clock_boot_ns() - config.counted_until_ns) / 1e9);
 	if (a->host.unified[0])
 		a->names = sample_names_new(a->host.unified);

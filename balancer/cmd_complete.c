@@ -28,9 +28,10 @@ extern char **environ;
 
 static const char help[] =
 	"usage: iocom complete [--run-dir DIR] WHAT [COMMAND]\n"
-	"Prints what a shell may offer for a word, one candidate a line; nothing if it cannot\n"
-	"know.  WHAT is one of:\n\n"
-	"  jobs             your jobs of all nodes, with the newest 20 that ended, and last\n"
+	"Prints what a shell may offer for a word, one candidate a line; nothing if it\n"
+	"cannot know. WHAT is one of:\n\n"
+	"  jobs             your jobs of all nodes, with the newest 20 that ended, and\n"
+	"                   last\n"
 	"  running          your jobs that have not ended, and last\n"
 	"  nodes            the nodes that are heard\n"
 	"  classes          your classes of jobs\n"

@@ -21,9 +21,12 @@ static const char help[] =
 	"       iocom profile forget CLASS [--user NAME]\n"
 	"       iocom profile export [FILE] [--class CLASS] [--force] [--user NAME]\n"
 	"       iocom profile import FILE [--dry-run] [--force] [--user NAME]\n"
-	"What your classes of jobs need (everybody's for root), learned from their runs.\n\n"
-	"  show CLASS       each need: its value, spread and confidence, and where it is from;\n"
-	"                   the phases of the last run; what predictions were off by\n"
+	"What your classes of jobs need (everybody's for root), learned from their runs:\n"
+	"the time that one computes (CPU), communicates (COM) and is at the disk (DISK);\n"
+	"INTENSIVE is what the last one did most.\n\n"
+	"  show CLASS       each need: its value, spread and confidence, and where it is\n"
+	"                   from; the phases of the last run; how far off predictions\n"
+	"                   were\n"
 	"  --input SIZE     what a run on so many bytes of files would need: 340M\n"
 	"  set CLASS NEED   your own values, which runs do not change; each NEED is an\n"
 	"                   option of iocom run, with the same meaning:\n"
@@ -278,7 +281,7 @@ static int profile_options(struct profile_ask *ask, int argc, char **argv)
 		if (c == 'h')
 			return fputs(help, stdout), -1;
 		if (c == '?')
-			return fputs(help, stderr), 2;
+			return listing_usage("iocom profile");
 		if (c < ASK_FIRST) {
 			rc = profile_take(ask, c);
 		} else if (placement_request_take(&ask->request, c, optarg, &err)) {

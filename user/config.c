@@ -313,6 +313,28 @@ int config_load(const struct config_program *program, int argc, char **argv, voi
 	return rc;
 }
 
+#define HELP_WIDTH  80
+#define HELP_INDENT 24 /* where what an option does begins */
+
+/* Prints FLAG and what it does, in lines of at most HELP_WIDTH columns. */
+static void config_help_option(FILE *out, const char *flag, const char *does)
+{
+	int at = fprintf(out, "  --%s", flag);
+
+	if (at >= HELP_INDENT) {
+		fputc('\n', out);
+		at = 0;
+	}
+	at += fprintf(out, "%*s", HELP_INDENT - at - 1, "");
+	for (size_t n; *does; does += n + strspn(does + n, " ")) {
+		n = strcspn(does, " ");
+		if (at + 1 + (int)n > HELP_WIDTH)
+			at = fprintf(out, "\n%*s", HELP_INDENT - 1, "") - 1;
+		at += fprintf(out, " %.*s", (int)n, does);
+	}
+	fputc('\n', out);
+}
+
 char *config_help(const struct config_program *program)
 {
 	char *text = NULL;
@@ -322,23 +344,23 @@ char *config_help(const struct config_program *program)
 	if (!out)
 		return NULL;
 	fprintf(out, "Usage: %s [OPTION]...\n%s\n\n", program->name, program->summary);
-	fprintf(out, "  --%-28s %s\n", "config FILE", "read this configuration");
+	config_help_option(out, "config FILE", "read this configuration");
 	for (size_t i = 0; i < program->nkeys; i++) {
 		const struct config_key *key = &program->keys[i];
-		char flag[64];
+		bool usual = key->fallback && *key->fallback;
+		char flag[64], does[256];
 
 		snprintf(flag, sizeof(flag), "%s %s", key->name, key->argument);
-		fprintf(out, "  --%-28s %s", flag, key->help);
-		if (key->fallback && *key->fallback)
-			fprintf(out, " [%s]", key->fallback);
-		fputc('\n', out);
+		snprintf(does, sizeof(does), "%s%s%s%s", key->help, usual ? " [" : "",
+			 usual ? key->fallback : "", usual ? "]" : "");
+		config_help_option(out, flag, does);
 	}
-	fprintf(out, "  --%-28s %s\n  --%-28s %s\n", "help", "print this help", "version",
-		"print the version");
+	config_help_option(out, "help", "print this help");
+	config_help_option(out, "version", "print the version");
 	fprintf(out,
-		"\nEvery option is also a key of section [%s] in the configuration%s%s, with "
+		"\nEvery option is also a key of section [%s] in the configuration\n%s%swith "
 		"'_' for '-'.\n",
-		program->section, program->file ? " " : "", program->file ? program->file : "");
+		program->section, program->file ? program->file : "", program->file ? ", " : "");
 	if (fclose(out)) {
 		free(text);
 		return NULL;

@@ -109,7 +109,9 @@ int streams_listen(int *listener, const char *address, uint16_t port, struct ioc
 		strerror(-rc),
 		rc == -EADDRINUSE ? "; perhaps by another iocomd: find its owner with `ss -ltnp`, "
 				    "or choose --port"
-				  : "");
+		: rc == -EADDRNOTAVAIL ? "; no network device of this machine has it: set listen "
+					 "to one that `ip address` shows"
+				       : "");
 }
 
 int streams_new(struct streams **out, const struct base *base, struct net_part *net,

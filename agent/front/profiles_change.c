@@ -33,8 +33,11 @@ static void change_answer(const struct change *c, int rc, const char *done,
 			  const struct iocom_err *err)
 {
 	if (rc == -ENOENT)
-		client_error(c->client, "nothing is known about a class '%s' of yours",
-			     c->class_name);
+		client_error(c->client, "nothing is known about a class '%s' of yours%s",
+			     c->class_name,
+			     client_who(c->client)->uid == 0 && c->uid == 0
+				     ? "; --user NAME names another user's"
+				     : "");
 	else if (rc)
 		client_error(c->client, "%s", err->text);
 	else

@@ -341,9 +341,9 @@ static int import_class(struct profile_store *s, uid_t uid, struct profile_impor
 		return rc;
 	if (!rc && !in->force)
 		return iocom_err_set(r->err, -EEXIST,
-				     "class '%s' is known already, from %u runs; --force replaces "
+				     "class '%s' is known already, from %u run%s; --force replaces "
 				     "what is known; nothing was imported",
-				     c->class_name, known.runs);
+				     c->class_name, known.runs, known.runs == 1 ? "" : "s");
 	in->replaced += !rc;
 	in->classes++;
 	in->runs += c->nrecent;

@@ -348,6 +348,39 @@ static void test_wildcard(void **state)
 	assert_non_null(strstr(err.text, "--address"));
 }
 
+/* The peers of a node that tells them a loopback address would never hear it. */
+static void test_address_of_one_machine(void **state)
+{
+	static const struct {
+		const char *listen, *address, *peer;
+		bool fine;
+	} rows[] = {
+		{"127.0.0.1", "", "192.0.2.1", false},
+		{"127.9.0.1", "", "2001:db8::1", false},
+		{"[::1]", "", "192.0.2.1", false},
+		{"192.0.2.2", "127.0.0.1", "192.0.2.1", false},
+		{"127.0.0.1", "", "127.0.0.2", true},
+		{"::1", "", "[::1]", true},
+		{"127.0.0.1", "", "another", true}, /* a name may be this machine's */
+		{"127.0.0.1", "192.0.2.2", "192.0.2.1", true},
+		{"192.0.2.2", "", "127.0.0.1", true},
+		{"128.0.0.1", "", "192.0.2.1", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct iocom_err err = {0};
+		struct settings s = {.name = "n", .npeers = 1, .port = 7700};
+
+		strcpy(s.listen, rows[i].listen);
+		strcpy(s.address, rows[i].address);
+		strcpy(s.peers[0].address, rows[i].peer);
+		assert_int_equal(settings_complete(&s, &err), rows[i].fine ? 0 : -EINVAL);
+		if (!rows[i].fine)
+			assert_non_null(strstr(err.text, "; set listen to the address"));
+	}
+}
+
 static void test_help(void **state)
 {
 	char *help = config_help(&settings_program);
@@ -371,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_scope),
 		cmocka_unit_test(test_peers),
 		cmocka_unit_test(test_wildcard),
+		cmocka_unit_test(test_address_of_one_machine),
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_retired),
