@@ -34,6 +34,45 @@ int profile_ask_send(struct profile_ask *ask, json_t **answer, struct iocom_err 
 	return client_ask(ask->request.run_dir, &ask->buffer, answer, err);
 }
 
+static int profile_ask_part(struct profile_ask *ask, const char *class_name, json_int_t from,
+			    json_t **answer, struct iocom_err *err)
+{
+	profile_ask_begin(ask, "list", (size_t)1 + (class_name != NULL) + (ask->input_mb >= 0));
+	pack_u64(&ask->pk, "from", (uint64_t)from);
+	if (class_name)
+		pack_bin(&ask->pk, "class", class_name, strlen(class_name));
+	if (ask->input_mb >= 0)
+		pack_f64(&ask->pk, "input_mb", ask->input_mb);
+	return profile_ask_send(ask, answer, err);
+}
+
+int profile_ask_list(struct profile_ask *ask, const char *class_name, json_t **answer,
+		     struct iocom_err *err)
+{
+	json_t *part = NULL;
+	json_int_t next, from;
+	int rc = profile_ask_part(ask, class_name, 0, answer, err);
+
+	if (rc)
+		return rc;
+	next = json_integer_value(json_object_get(*answer, "next"));
+	json_object_del(*answer, "next");
+	for (from = 0; next > from && !rc; json_decref(part)) {
+		from = next;
+		part = NULL;
+		rc = profile_ask_part(ask, class_name, from, &part, err);
+		next = json_integer_value(json_object_get(part, "next"));
+		if (!rc && json_array_extend(json_object_get(*answer, "profiles"),
+					     json_object_get(part, "profiles")))
+			rc = iocom_err_set(err, -EPROTO, "the agent's answer has no profiles");
+	}
+	if (rc) {
+		json_decref(*answer);
+		*answer = NULL;
+	}
+	return rc;
+}
+
 static int profile_file_fail(const struct iocom_err *err)
 {
 	fprintf(stderr, "iocom profile: %s\n", err->text);

@@ -106,6 +106,9 @@ truncate -s 40M "$dir/large.json"
 tap_like "what no user can have" "$("$iocom" profile import "$dir/large.json" 2>&1)" "large.json is larger than 32 MiB$"
 tap_is "nothing of them was taken" "$(known)" "$before"
 tap_is "1000 are taken" "$("$iocom" profile import "$dir/most.json")" "1000 classes, 2000 recent runs, 0 of them replaced"
+tap_is "and listed, the agent telling of 100 at a time" "$("$iocom" profile --json | jq -c '[keys, (.profiles | map(.class) | unique | length)]')" '[["profiles"],1000]'
+tap_is "with their needs" "$("$iocom" profile show many0999 --json | jq -c '.profiles | map([.class, .runs])')" '[["many0999",2]]'
+tap_true "a shell is offered more than one answer has" test "$("$iocom" complete classes | wc -l)" -gt 100
 "$iocom" profile export "$dir/back.json"
 kept() { jq -cS '.profiles[] | [.class, .runs, .recent]' "$1" | md5sum; }
 tap_is "and come back, the agent making 25 at a time" "$(kept "$dir/back.json")" "$(kept "$dir/most.json")"
