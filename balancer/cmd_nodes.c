@@ -174,26 +174,6 @@ static int cmd_nodes_print_peers(const json_t *answer)
 	return rc ? 1 : listing_end();
 }
 
-/* Those that are not heard; a node that was dropped has its line already if no more is known. */
-static void cmd_nodes_print_missing(const json_t *answer)
-{
-	const json_t *p;
-	char span[32];
-	size_t i;
-
-	json_array_foreach (json_object_get(answer, "peers"), i, p) {
-		const char *state = listing_string(p, "state"), *why = listing_string(p, "why");
-
-		if (json_is_true(json_object_get(p, "heard")) || !strcmp(state, "left") ||
-		    (!strcmp(state, "silent") &&
-		     json_is_number(json_object_get(p, "last_heard_s"))))
-			continue;
-		printf("peer %s: %s%s%s%s%s\n", listing_string(p, "peer"), state,
-		       *cmd_nodes_ago(span, p, "since_s") ? " for " : "", span, *why ? ": " : "",
-		       why);
-	}
-}
-
 /* Prints NAME, WHAT and TEXT, in as many lines as they need. */
 static void nodes_line(const char *name, const char *what, const char *text)
 {
@@ -203,6 +183,26 @@ static void nodes_line(const char *name, const char *what, const char *text)
 		return;
 	listing_wrap(stdout, line, 2);
 	free(line);
+}
+
+/* Those that are not heard; a node that was dropped has its line already if no more is known. */
+static void cmd_nodes_print_missing(const json_t *answer)
+{
+	const json_t *p;
+	char span[32], head[512];
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "peers"), i, p) {
+		const char *state = listing_string(p, "state"), *why = listing_string(p, "why");
+
+		if (json_is_true(json_object_get(p, "heard")) || !strcmp(state, "left") ||
+		    (!strcmp(state, "silent") &&
+		     json_is_number(json_object_get(p, "last_heard_s"))))
+			continue;
+		snprintf(head, sizeof(head), "peer %s: %s%s%s%s", listing_string(p, "peer"), state,
+			 *cmd_nodes_ago(span, p, "since_s") ? " for " : "", span, *why ? ": " : "");
+		nodes_line(head, "", why);
+	}
 }
 
 static int cmd_nodes_print_table(const json_t *answer, bool wide)

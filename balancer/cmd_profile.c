@@ -104,8 +104,7 @@ static int profile_list_classes(struct profile_ask *ask)
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
 
-	profile_ask_begin(ask, "list", 0);
-	if (profile_ask_send(ask, &answer, &err))
+	if (profile_ask_list(ask, NULL, &answer, &err))
 		return profile_failed_to(&err);
 	return cmd_profile_answer(ask, answer, print_list);
 }
@@ -129,11 +128,7 @@ static int profile_show(struct profile_ask *ask)
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
 
-	profile_ask_begin(ask, "list", 1 + (ask->input_mb >= 0));
-	pack_bin(&ask->pk, "class", ask->class_name, strlen(ask->class_name));
-	if (ask->input_mb >= 0)
-		pack_f64(&ask->pk, "input_mb", ask->input_mb);
-	if (profile_ask_send(ask, &answer, &err))
+	if (profile_ask_list(ask, ask->class_name, &answer, &err))
 		return profile_failed_to(&err);
 	if (!ask->json && !json_array_size(json_object_get(answer, "profiles"))) {
 		json_decref(answer);

@@ -164,6 +164,7 @@ tap_is "nodes --peers has a row for each" "$(wc -l <<<"$list")" 11
 tap_like "... of the one that is heard, too" "$list" "^127\.0\.0\.2:$P +heard +[0-9.]+ [a-z]+ +n2 "
 text=$(pair_on n1 nodes)
 tap_is "nodes names those that are not heard" "$(grep -c '^peer ' <<<"$text")" 9
+tap_is "... in 80 columns" "$(awk 'length($0) > 80' <<<"$text")" ""
 tap_like "... with the reason" "$text" "^peer 127\.0\.0\.20:$P: refused for [0-9.]+ [a-z]+: nothing listens"
 tap_is "the escape of a stranger reaches no terminal" "$(grep -c $'\033' <<<"$text$list")" 0
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -157,6 +158,38 @@ static void test_long_line(void **state)
 	write_file(text);
 	assert_true(load(&s, &err, NULL, NULL) < 0);
 	assert_non_null(strstr(err.text, ":2: line longer than"));
+}
+
+/* An agent that reads its settings again neither waits for a writer nor reads without end. */
+static void test_no_plain_file(void **state)
+{
+	struct iocom_err err;
+	struct settings s;
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), -EINVAL);
+	assert_non_null(strstr(err.text, "is not a plain file"));
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), -EINVAL);
+	assert_non_null(strstr(err.text, "is not a plain file"));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(symlink("/dev/zero", path), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), -EINVAL);
+	assert_non_null(strstr(err.text, ":1: a NUL byte"));
+	unlink(path);
+	assert_int_equal(symlink("/dev/null", path), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), 0); /* an empty one */
+	unlink(path);
+	write_file("[iocom]\n");
+	assert_int_equal(truncate(path, 1 << 21), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), -EFBIG);
+	assert_non_null(strstr(err.text, "larger than 1 MiB"));
+	assert_int_equal(truncate(path, 100), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), -EINVAL);
+	assert_non_null(strstr(err.text, ":2: a NUL byte"));
 }
 
 static void test_flags(void **state)
@@ -400,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_metrics_port),
 		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_no_plain_file),
 		cmocka_unit_test(test_flags),
 		cmocka_unit_test(test_scope),
 		cmocka_unit_test(test_peers),

@@ -362,6 +362,35 @@ static void test_restart(void **state)
 	assert_string_equal(told, "closed: owner's rules unreadable");
 }
 
+/*
+ * No rules can be written: what was damaged stays, so that the node does not open at the start
+ * after the next one.
+ */
+static void test_damaged_on_a_full_disk(void **state)
+{
+	char path[160], beside[160];
+
+	(void)state;
+	if (geteuid())
+		skip(); /* the file must be root's */
+	snprintf(path, sizeof(path), "%s/owner.rules", gstage.dir);
+	snprintf(beside, sizeof(beside), "%s/owner.rules.new", gstage.dir);
+	assert_int_equal(mkdir(beside, 0700), 0);
+	/* And a link to a file that is not there is damage, not a node without rules. */
+	assert_int_equal(symlink("/nonexistent/owner.rules", path), 0);
+	for (int start = 1; start <= 3; start++) {
+		begin_again();
+		assert_string_equal(told, "closed: owner's rules unreadable");
+		assert_int_equal(logged("the damaged file is back in its place"), start);
+	}
+	assert_int_equal(rmdir(beside), 0);
+	begin_again();
+	assert_string_equal(told, "closed: owner's rules unreadable");
+	obeys("open");
+	begin_again();
+	assert_true(told_open);
+}
+
 static void test_disk_fails(void **state)
 {
 	(void)state;
@@ -525,6 +554,7 @@ int main(void)
 		ON_STAGE(test_presence),
 		ON_STAGE(test_restart),
 		ON_STAGE(test_disk_fails),
+		ON_STAGE(test_damaged_on_a_full_disk),
 		ON_STAGE(test_expel),
 		ON_STAGE(test_files_of_groups),
 		ON_STAGE(test_files_of_v1),

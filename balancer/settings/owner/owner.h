@@ -29,6 +29,7 @@
 
 /* A line of the rules' file holds a list (libinih reads 198 characters). */
 #define OWNER_LIST_MAX	  160
+#define OWNER_HOURS_MAX	  190 /* characters of all spans, as they are written */
 #define OWNER_REASON_MAX  48
 #define OWNER_BY_MAX	  80
 #define OWNER_SPANS_MAX	  6

@@ -20,9 +20,9 @@
 
 #define OWNER_ASK_FIELDS 8
 
-void owner_reason_set(char out[OWNER_REASON_MAX], const char *reason)
+static void owner_line_set(char *out, size_t size, const char *text)
 {
-	utf8_copy(out, OWNER_REASON_MAX, reason, strlen(reason));
+	utf8_copy(out, size, text, strlen(text));
 	utf8_plain(out);
 	for (char *at = out; *at; at++) /* " ;" begins a comment in the file */
 		if (*at == ';')
@@ -30,6 +30,11 @@ void owner_reason_set(char out[OWNER_REASON_MAX], const char *reason)
 	for (size_t n = strlen(out); n && out[n - 1] == ' '; n--)
 		out[n - 1] = 0;
 	memmove(out, out + strspn(out, " "), strlen(out + strspn(out, " ")) + 1);
+}
+
+void owner_reason_set(char out[OWNER_REASON_MAX], const char *reason)
+{
+	owner_line_set(out, OWNER_REASON_MAX, reason);
 }
 
 /* --- on the wire --- */
@@ -314,7 +319,7 @@ int owner_ask_apply(const struct owner_ask *ask, const char *by, uint64_t now_s,
 		return rc;
 	same = changed.state == rules->state && !strcmp(changed.reason, rules->reason);
 	if (!same) {
-		snprintf(changed.by, sizeof(changed.by), "%s", by);
+		owner_line_set(changed.by, sizeof(changed.by), by); /* it may be cut */
 		changed.since_s = now_s;
 	}
 	*rules = changed;
