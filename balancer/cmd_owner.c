@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom owner` shows and changes what a node lets jobs of other nodes use. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 #include "balancer/commands.h"
 #include "balancer/job_command.h"
 #include "balancer/listing.h"
+#include "balancer/reach.h"
 #include "balancer/settings/owner/owner.h"
-#include "user/attach.h"
 #include "user/pack.h"
 
 static const char help[] =
@@ -49,81 +50,82 @@ static const char help[] =
 struct owner_command {
 	struct job_command shared;
 	struct owner_ask ask;
-	bool show; /* no words were given */
+	char node[IOCOM_NAME_MAX]; /* "": this one */
+	bool show;		   /* only looks */
 };
 
 /* --- asking --------------------------------------------------------------------- */
 
-static int owner_send(const struct owner_command *o, const msgpack_sbuffer *packed,
-		      const char *credential, json_t **answer, struct iocom_err *err)
+/* Packs the request for ASK; REQUEST is initialised here, and the caller destroys it. */
+static void owner_request_pack(const struct owner_ask *ask, msgpack_sbuffer *request)
 {
-	msgpack_sbuffer buffer;
+	msgpack_sbuffer packed;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 4);
+	owner_ask_pack(ask, &packed);
+	pack_begin(&pk, request, 3);
 	pack_str(&pk, "op", "owner");
 	pack_u64(&pk, "v", 1);
-	pack_bin(&pk, "packed", packed->data, packed->size);
-	pack_str(&pk, "cred", credential);
-	return client_ask(client_run_dir(o->shared.run_dir), &buffer, answer, err);
+	pack_bin(&pk, "packed", packed.data, packed.size);
+	msgpack_sbuffer_destroy(&packed);
 }
 
-static int owner_show(const struct owner_command *o, json_t **answer, struct iocom_err *err)
+static int owner_ask_node(const struct owner_command *o, struct reach *reach,
+			  const struct owner_ask *ask, json_t **answer, struct iocom_err *err)
 {
-	struct owner_ask ask = {.nwords = 1, .words = {"show"}};
-	msgpack_sbuffer packed;
+	msgpack_sbuffer request;
 	int rc;
 
-	memcpy(ask.node, o->ask.node, sizeof(ask.node));
-	owner_ask_pack(&ask, &packed);
-	rc = owner_send(o, &packed, "", answer, err);
-	msgpack_sbuffer_destroy(&packed);
+	owner_request_pack(ask, &request);
+	rc = reach_ask(reach, o->node, &request, answer, err);
+	msgpack_sbuffer_destroy(&request);
+	if (rc == -EIO)
+		iocom_err_prefix(err, "node %s refuses", o->node);
 	return rc;
 }
 
-/* Another node gets a credential for this very request, its agent's start, and now. */
-static int owner_prove(const struct owner_command *o, struct owner_ask *ask,
-		       msgpack_sbuffer *packed, char **credential, struct iocom_err *err)
+/* A change is for one start of the node's agent, which the node names first. */
+static int owner_tell_there(const struct owner_command *o, struct reach *reach, json_t **answer,
+			    struct iocom_err *err)
 {
-	struct credential_purpose purpose = {"owner", ask->node, ask->nonce, NULL, 0};
-	json_t *shown = NULL;
-	const char *socket;
-	int rc = owner_show(o, &shown, err);
+	static const struct owner_ask show = {.nwords = 1, .words = {"show"}};
+	int rc = owner_ask_node(o, reach, &show, answer, err);
 
-	if (rc)
+	if (rc || o->show)
 		return rc;
-	socket = listing_string(shown, "munge_socket");
-	ask->boot_id = strtoull(listing_string(shown, "boot_id"), NULL, 16);
-	ask->at_s = (uint64_t)time(NULL);
-	attach_nonce(ask->nonce);
-	owner_ask_pack(ask, packed);
-	purpose.packed = packed->data;
-	purpose.length = packed->size;
-	rc = credential_make(&purpose, *socket ? socket : NULL, credential, err);
-	if (rc)
-		msgpack_sbuffer_destroy(packed);
-	json_decref(shown);
-	return rc;
+	reach->boot_id = strtoull(listing_string(*answer, "boot_id"), NULL, 16);
+	json_decref(*answer);
+	*answer = NULL;
+	return owner_ask_node(o, reach, &o->ask, answer, err);
+}
+
+static int owner_tell_here(const struct owner_command *o, json_t **answer, struct iocom_err *err)
+{
+	msgpack_sbuffer request;
+
+	owner_request_pack(&o->ask, &request);
+	return client_ask(client_run_dir(o->shared.run_dir), &request, answer, err);
 }
 
 static int owner_tell(const struct owner_command *o, json_t **answer, struct iocom_err *err)
 {
-	struct owner_ask ask = o->ask;
-	msgpack_sbuffer packed;
-	char *credential = NULL;
-	int rc = 0;
+	struct reach reach;
+	bool alive = false;
+	int rc;
 
-	if (o->show)
-		return owner_show(o, answer, err);
-	if (*ask.node)
-		rc = owner_prove(o, &ask, &packed, &credential, err);
-	else
-		owner_ask_pack(&ask, &packed);
-	if (rc)
-		return rc;
-	rc = owner_send(o, &packed, credential ? credential : "", answer, err);
-	msgpack_sbuffer_destroy(&packed);
-	free(credential);
+	if (!*o->node)
+		return owner_tell_here(o, answer, err);
+	rc = reach_open(&reach, client_run_dir(o->shared.run_dir), err);
+	if (!rc && !strcmp(o->node, reach.self))
+		rc = owner_tell_here(o, answer, err);
+	else if (!rc && !reach_knows(&reach, o->node, &alive))
+		rc = iocom_err_set(err, -ENOENT, "no node %s is known; `iocom nodes` lists them",
+				   o->node);
+	else if (!rc && !alive)
+		rc = iocom_err_set(err, -EHOSTUNREACH, "node %s is silent", o->node);
+	else if (!rc)
+		rc = owner_tell_there(o, &reach, answer, err);
+	reach_close(&reach);
 	return rc;
 }
 
@@ -213,10 +215,10 @@ static int owner_option(struct owner_command *o, int c)
 	struct iocom_err err = {0};
 	int rc = 0;
 
-	if (c == 'n' && strlen(optarg) >= sizeof(o->ask.node))
+	if (c == 'n' && strlen(optarg) >= sizeof(o->node))
 		rc = iocom_err_set(&err, 2, "--node: '%.80s' is no name of a node", optarg);
 	else if (c == 'n')
-		strcpy(o->ask.node, optarg);
+		strcpy(o->node, optarg);
 	else if (c == 'R' && strlen(optarg) >= OWNER_REASON_MAX)
 		rc = iocom_err_set(&err, 2, "--reason: expected at most %d characters",
 				   OWNER_REASON_MAX - 1);
@@ -246,8 +248,10 @@ static int owner_take(struct owner_command *o, int argc, char **argv)
 		}
 		strcpy(o->ask.words[o->ask.nwords++], argv[optind]);
 	}
-	o->show = !o->ask.nwords || (o->ask.nwords == 1 && !strcmp(o->ask.words[0], "show"));
-	verb = o->ask.nwords ? o->ask.words[0] : "show";
+	if (!o->ask.nwords)
+		strcpy(o->ask.words[o->ask.nwords++], "show");
+	o->show = owner_ask_is_show(&o->ask);
+	verb = o->ask.words[0];
 	if (o->ask.idle_s && strcmp(verb, "presence") != 0)
 		iocom_err_set(&err, 2, "--idle goes with `presence on`");
 	else if (o->ask.grace_s && strcmp(verb, "expel") != 0)
@@ -285,8 +289,6 @@ int cmd_owner(int argc, char **argv)
 		fprintf(stderr, "iocom owner: %s\n", err.text);
 		return 1;
 	}
-	if (json_is_object(answer))
-		json_object_del(answer, "munge_socket");
 	rc = o.shared.json ? listing_print_json(answer) : owner_print(answer);
 	json_decref(answer);
 	return rc;

@@ -6,10 +6,7 @@
 #include "agent/owner/owner_part.h"
 #include "user/cgroup_guests.h"
 
-#define OWNER_NONCES   64
 #define OWNER_JOB_TTYS 256
-
-struct owner_question;
 
 struct owner_part {
 	struct owner_config config;
@@ -29,11 +26,6 @@ struct owner_part {
 	struct iocom_err cap_err; /* why no cap is held by a control group */
 	bool capped;		  /* caps are or were set */
 	uint64_t capped_ns;	  /* when they were written last */
-
-	struct owner_question *questions;
-	size_t nquestions;
-	char nonces[OWNER_NONCES][SPEC_NONCE_MAX]; /* a ring: of the newest requests obeyed */
-	size_t nnonces;				   /* ever */
 };
 
 /* --- owner_part.c --- */
@@ -82,9 +74,5 @@ bool owner_presence(struct owner_part *part, uint64_t age_ns);
 /* Returns true if UID may change the rules; otherwise WHY says why not. */
 bool owner_admit_change(const struct owner_part *part, uid_t uid, const char *from, char *why,
 			size_t size);
-
-/* --- owner_remote.c --- */
-
-void owner_remote_stop(struct owner_part *part);
 
 #endif

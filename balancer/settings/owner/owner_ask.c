@@ -18,7 +18,7 @@
 #include "user/pack.h"
 #include "user/utf8.h"
 
-#define OWNER_ASK_FIELDS 8
+#define OWNER_ASK_FIELDS 4
 
 void owner_reason_set(char out[OWNER_REASON_MAX], const char *reason)
 {
@@ -39,10 +39,6 @@ void owner_ask_pack(const struct owner_ask *ask, msgpack_sbuffer *out)
 	msgpack_packer pk;
 
 	pack_begin(&pk, out, OWNER_ASK_FIELDS);
-	pack_str(&pk, "node", ask->node);
-	pack_str(&pk, "nonce", ask->nonce);
-	pack_u64(&pk, "boot_id", ask->boot_id);
-	pack_u64(&pk, "at_s", ask->at_s);
 	pack_str(&pk, "reason", ask->reason);
 	pack_u64(&pk, "idle_s", ask->idle_s);
 	pack_u64(&pk, "grace_s", ask->grace_s);
@@ -95,11 +91,7 @@ int owner_ask_unpack(struct owner_ask *ask, const void *data, size_t length)
 	*ask = (struct owner_ask){0};
 	if (length > OWNER_PACKED_MAX || unpack_map(&message, data, length))
 		return -EBADMSG;
-	rc = unpack_str(map, "node", ask->node, sizeof(ask->node)) ||
-			     unpack_str(map, "nonce", ask->nonce, sizeof(ask->nonce)) ||
-			     unpack_u64(map, "boot_id", &ask->boot_id) ||
-			     unpack_u64(map, "at_s", &ask->at_s) ||
-			     unpack_str(map, "reason", reason, sizeof(reason)) ||
+	rc = unpack_str(map, "reason", reason, sizeof(reason)) ||
 			     unpack_u64(map, "idle_s", &idle_s) || idle_s > UINT32_MAX ||
 			     unpack_u64(map, "grace_s", &grace_s) || grace_s > OWNER_GRACE_MAX_S ||
 			     owner_words(ask, map)
@@ -112,6 +104,11 @@ int owner_ask_unpack(struct owner_ask *ask, const void *data, size_t length)
 	}
 	msgpack_unpacked_destroy(&message);
 	return rc;
+}
+
+bool owner_ask_is_show(const struct owner_ask *ask)
+{
+	return ask->nwords == 1 && !strcmp(ask->words[0], "show");
 }
 
 void owner_ask_text(const struct owner_ask *ask, char *out, size_t size)
