@@ -23,6 +23,7 @@ guest() { pair_user n1 run --node n2 "$@" 2>&1; }
 guests() { pair_on n2 owner --json | jq .guests; }
 no_guest() { [ "$(guests)" -eq 0 ]; }
 has_guests() { [ "$(guests)" -eq "$1" ]; }
+no_process() { ! pgrep -f "$1" >/dev/null; }
 raw() { # HOW WORD...: a request of nobody at n1 to n2
 	IOCOM_RUN_DIR=$PAIR/n1/run IOCOM_MUNGE_SOCKET=$PAIR/munge-n1/socket \
 		python3 tests/cluster/ask_raw.py n2 "$1" owner "${@:2}" 2>&1
@@ -115,6 +116,25 @@ tap_is "its user reads who did that" "$(tail -n 1 "$OUT/stubborn")" "iocom run: 
 told() { pair_user n1 jobs --all --json | jq -r '.jobs[0] | "\(.state) \(.text)"'; }
 told_is() { [ "$(told)" = "$1" ]; }
 tap_true "and iocom jobs keeps it" until_true 5 told_is "killed expelled by the owner of node n2: I need it"
+
+# the agent is killed between the two signals
+rm -f "$OUT/asked"
+guest -- sh -c "trap 'echo asked >>\"$OUT/asked\"' TERM; while :; do sleep 0.1; done" >"$OUT/orphan" &
+client=$!
+tap_true "one more stubborn guest" until_true 10 has_guests 1
+until_true 5 sh -c "pgrep -f '$OUT/[a]sked' >/dev/null"
+owner expel --grace 4s --reason "mine again" >/dev/null
+tap_true "it is asked" until_true 5 test -s "$OUT/asked"
+pair_stop n2 KILL
+tap_true "it outlives its agent" pgrep -f "$OUT/[a]sked" >/dev/null
+agent2
+tap_true "which is started again, and kills it" until_true 20 no_process "$OUT/[a]sked"
+wait "$client"
+tap_is "it was asked once" "$? $(cat "$OUT/asked")" "137 asked"
+tap_is "its user reads who did that" "$(tail -n 1 "$OUT/orphan")" "iocom run: expelled by the owner of node n2: mine again"
+tap_like "the log says so" "$(cat "$PAIR/n2/log")" "job n1-[0-9a-f]+-[0-9]+ of uid 65534 from n1: still expelled by the owner"
+until_true 20 pair_sees n1 2
+
 cat >"$OUT/again" <<'JOB'
 #!/bin/sh
 # The first attempt stays, the second one ends.

@@ -25,6 +25,7 @@
 #include "tests/lib/logged.h"
 #include "tests/unit/guest_accounts.h"
 #include "user/clock.h"
+#include "user/record.h"
 
 static struct owner_part *part;
 static char devices[96];
@@ -401,6 +402,71 @@ static void test_expel(void **state)
 	assert_int_equal(logged("expelled by the owner of node n1: backup"), 1);
 }
 
+static int record_of(const char *name)
+{
+	char path[160];
+	int dir;
+
+	snprintf(path, sizeof(path), "%s/%s", gstage.jobs_dir, name);
+	assert_true(!mkdir(path, 0700) || errno == EEXIST);
+	dir = open(path, O_RDONLY | O_DIRECTORY);
+	assert_true(dir >= 0);
+	return dir;
+}
+
+static const struct job *after_restart(const char *name)
+{
+	gstage_restart();
+	shim_started("n2-1-1", 100);
+	shim_started("n2-1-2", 101);
+	gstage_pass(20);
+	return jobs_find(&gstage.guest->jobs, name);
+}
+
+/* The agent is killed within the grace: the next one goes on with it. */
+static void test_expel_goes_on(void **state)
+{
+	const struct job *job;
+	struct record_expelled kept;
+	int dir = record_of("n2-1-1"), fd;
+
+	(void)state;
+	gstage_run("n2-1-1", 100);
+	gstage_run("n2-1-2", 101); /* without a record */
+	shim_record("n2-1-1")->lives = true;
+	shim_record("n2-1-2")->lives = true;
+	assert_int_equal(record_read_expelled(dir, &kept), -ENOENT);
+	assert_int_equal(guest_expel(gstage.guest, "", "expelled: mine", 5), 2);
+	assert_int_equal(record_read_expelled(dir, &kept), 0);
+	assert_string_equal(kept.why, "expelled: mine");
+	assert_true(kept.asked);
+	job = after_restart("n2-1-1");
+	gstage_chores(4);
+	assert_string_equal(job->expelled.why, "expelled: mine");
+	assert_true(job->expelled.asked && !job->expelled.killed);
+	assert_string_equal(jobs_find(&gstage.guest->jobs, "n2-1-2")->expelled.why, "");
+	gstage_chores(2);
+	assert_true(job->expelled.killed);
+	assert_int_equal(logged("from n2: still expelled: mine"), 1);
+	/* A grace beyond all bounds is one of a day, and what is no record says nothing. */
+	kept.due_ns = UINT64_MAX;
+	assert_int_equal(record_write_expelled(dir, &kept), 0);
+	job = after_restart("n2-1-1");
+	assert_true(job->expelled.due_ns <=
+		    loop_boot_ns(gstage.base.loop) + 86400 * CLOCK_NS_PER_S);
+	fd = openat(dir, "expelled", O_WRONLY | O_TRUNC);
+	assert_int_equal(write(fd, "junk", 4), 4);
+	close(fd);
+	assert_string_equal(after_restart("n2-1-1")->expelled.why, "");
+	assert_int_equal(logged("job n2-1-1 may have been expelled: its record cannot be read"), 1);
+	/* It goes with the job's other files. */
+	close(dir);
+	record_remove(gstage.jobs_dir, "n2-1-1");
+	dir = record_of("n2-1-1");
+	assert_int_equal(record_read_expelled(dir, &kept), -ENOENT);
+	close(dir);
+}
+
 /* --- control groups --- */
 
 static void make_file(const char *directory, const char *name)
@@ -526,6 +592,7 @@ int main(void)
 		ON_STAGE(test_restart),
 		ON_STAGE(test_disk_fails),
 		ON_STAGE(test_expel),
+		ON_STAGE(test_expel_goes_on),
 		ON_STAGE(test_files_of_groups),
 		ON_STAGE(test_files_of_v1),
 		cmocka_unit_test(test_live_settings),
