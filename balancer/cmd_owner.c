@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom owner` shows and changes what a node lets jobs of other nodes use. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,12 @@
 #include "balancer/listing.h"
 #include "balancer/reach.h"
 #include "balancer/settings/owner/owner.h"
-#include "user/pack.h"
+#include "user/clock.h"
+
+#define WAIT_NAP_NS	(CLOCK_NS_PER_S / 4) /* a drained node is noticed in so long, or ... */
+#define WAIT_NAP_MAX_NS (5 * CLOCK_NS_PER_S) /* ... in this, if it takes long */
+#define WAIT_GONE_NS	(60 * CLOCK_NS_PER_S)
+#define WAIT_MAX_S	(30 * 86400)
 
 static const char help[] =
 	"usage: iocom owner [--node NODE] [--json]\n"
@@ -43,32 +49,22 @@ static const char help[] =
 	"  --idle TIME      with presence on: nobody works there after so long without a key "
 	"[10m]\n"
 	"  --grace TIME     with expel: from SIGTERM to SIGKILL [30s]\n"
+	"  --wait [TIME]    with drain: until no guest is left, or so long; says how many are\n"
 	"  --json           the rules, one document\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"exit status: 0; 1 failed (no agent, not allowed, a contradiction); 2 usage\n";
+	"exit status: 0; 1 failed (no agent, not allowed, a contradiction); 2 usage; 3 with\n"
+	"--wait TIME: guests are left\n";
 
 struct owner_command {
 	struct job_command shared;
 	struct owner_ask ask;
 	char node[IOCOM_NAME_MAX]; /* "": this one */
 	bool show;		   /* only looks */
+	bool wait;		   /* until the node is drained */
+	uint32_t wait_s;	   /* so long at most; 0: any time */
 };
 
 /* --- asking --------------------------------------------------------------------- */
-
-/* Packs the request for ASK; REQUEST is initialised here, and the caller destroys it. */
-static void owner_request_pack(const struct owner_ask *ask, msgpack_sbuffer *request)
-{
-	msgpack_sbuffer packed;
-	msgpack_packer pk;
-
-	owner_ask_pack(ask, &packed);
-	pack_begin(&pk, request, 3);
-	pack_str(&pk, "op", "owner");
-	pack_u64(&pk, "v", 1);
-	pack_bin(&pk, "packed", packed.data, packed.size);
-	msgpack_sbuffer_destroy(&packed);
-}
 
 static int owner_ask_node(const struct owner_command *o, struct reach *reach,
 			  const struct owner_ask *ask, json_t **answer, struct iocom_err *err)
@@ -76,7 +72,7 @@ static int owner_ask_node(const struct owner_command *o, struct reach *reach,
 	msgpack_sbuffer request;
 	int rc;
 
-	owner_request_pack(ask, &request);
+	owner_ask_request(ask, &request);
 	rc = reach_ask(reach, o->node, &request, answer, err);
 	msgpack_sbuffer_destroy(&request);
 	if (rc == -EIO)
@@ -103,7 +99,7 @@ static int owner_tell_here(const struct owner_command *o, json_t **answer, struc
 {
 	msgpack_sbuffer request;
 
-	owner_request_pack(&o->ask, &request);
+	owner_ask_request(&o->ask, &request);
 	return client_ask(client_run_dir(o->shared.run_dir), &request, answer, err);
 }
 
@@ -126,6 +122,82 @@ static int owner_tell(const struct owner_command *o, json_t **answer, struct ioc
 	else if (!rc)
 		rc = owner_tell_there(o, &reach, answer, err);
 	reach_close(&reach);
+	return rc;
+}
+
+/* --- waiting --------------------------------------------------------------------- */
+
+/* The time until the agent is asked again, AFTER_NS after the first time. */
+static void owner_nap(const struct owner_command *o, uint64_t after_ns)
+{
+	uint64_t nap_ns = after_ns / 4 + WAIT_NAP_NS, limit_ns = o->wait_s * CLOCK_NS_PER_S;
+	struct timespec nap;
+
+	if (nap_ns > WAIT_NAP_MAX_NS)
+		nap_ns = WAIT_NAP_MAX_NS;
+	if (o->wait_s && after_ns + nap_ns > limit_ns)
+		nap_ns = limit_ns - after_ns;
+	nap = (struct timespec){.tv_sec = (time_t)(nap_ns / CLOCK_NS_PER_S),
+				.tv_nsec = (long)(nap_ns % CLOCK_NS_PER_S)};
+	nanosleep(&nap, NULL);
+}
+
+/* Says how many guests are left, if that is not LEFT; returns how many. */
+static double owner_progress(const json_t *answer, double left)
+{
+	double guests = listing_number(answer, "guests");
+
+	if (guests > 0 && guests != left)
+		fprintf(stderr, "iocom owner: %.0f guest%s left at node %s\n", guests,
+			guests == 1 ? " is" : "s are", listing_string(answer, "node"));
+	return guests;
+}
+
+/* Asks again.  An agent that is being restarted may be gone for WAIT_GONE_NS, as *GONE_NS says. */
+static int owner_look(struct owner_command *o, json_t **answer, uint64_t *gone_ns,
+		      struct iocom_err *err)
+{
+	json_t *now = NULL;
+	int rc = owner_tell(o, &now, err);
+
+	if (!rc) {
+		json_decref(*answer);
+		*answer = now;
+		*gone_ns = 0;
+		return 0;
+	}
+	if (!*gone_ns)
+		*gone_ns = clock_boot_ns();
+	return clock_boot_ns() - *gone_ns < WAIT_GONE_NS ? 0 : rc;
+}
+
+/*
+ * Waits until the node, whose rules ANSWER shows, is drained.  Returns 0; 1: not in time; negative
+ * errno with the reason in ERR: somebody has ended the drain, or the agent is gone.
+ */
+static int owner_wait(struct owner_command *o, json_t **answer, struct iocom_err *err)
+{
+	uint64_t began_ns = clock_boot_ns(), gone_ns = 0, after_ns;
+	double left = 0;
+	int rc = 0;
+
+	o->ask = (struct owner_ask){.nwords = 1, .words = {"show"}};
+	o->show = true;
+	while (!rc) {
+		if (strcmp(listing_string(*answer, "state"), "draining") != 0)
+			return iocom_err_set(
+				err, -ECANCELED, "node %s is %s again: %s has ended the drain",
+				listing_string(*answer, "node"), listing_string(*answer, "state"),
+				listing_string(*answer, "by"));
+		left = owner_progress(*answer, left);
+		after_ns = clock_boot_ns() - began_ns;
+		if (left <= 0)
+			return 0;
+		if (o->wait_s && after_ns >= o->wait_s * CLOCK_NS_PER_S)
+			return 1;
+		owner_nap(o, after_ns);
+		rc = owner_look(o, answer, &gone_ns, err);
+	}
 	return rc;
 }
 
@@ -209,8 +281,17 @@ static int owner_wrong(const struct iocom_err *err)
 	return 2;
 }
 
+/* The time may be the next word. */
+static int owner_option_wait(struct owner_command *o, int argc, char **argv, struct iocom_err *err)
+{
+	o->wait = true;
+	if (!optarg && optind < argc && isdigit((unsigned char)argv[optind][0]))
+		optarg = argv[optind++];
+	return optarg ? owner_seconds_parse(optarg, 1, WAIT_MAX_S, &o->wait_s, err) : 0;
+}
+
 /* Returns 0 or 2. */
-static int owner_option(struct owner_command *o, int c)
+static int owner_option(struct owner_command *o, int c, int argc, char **argv)
 {
 	struct iocom_err err = {0};
 	int rc = 0;
@@ -228,8 +309,10 @@ static int owner_option(struct owner_command *o, int c)
 		rc = owner_seconds_parse(optarg, OWNER_IDLE_MIN_S, 86400, &o->ask.idle_s, &err);
 	else if (c == 'g')
 		rc = owner_seconds_parse(optarg, 1, OWNER_GRACE_MAX_S, &o->ask.grace_s, &err);
-	if (rc && (c == 'i' || c == 'g'))
-		iocom_err_prefix(&err, c == 'i' ? "--idle" : "--grace");
+	else if (c == 'w')
+		rc = owner_option_wait(o, argc, argv, &err);
+	if (rc && (c == 'i' || c == 'g' || c == 'w'))
+		iocom_err_prefix(&err, c == 'i' ? "--idle" : c == 'g' ? "--grace" : "--wait");
 	return rc ? owner_wrong(&err) : 0;
 }
 
@@ -256,6 +339,8 @@ static int owner_take(struct owner_command *o, int argc, char **argv)
 		iocom_err_set(&err, 2, "--idle goes with `presence on`");
 	else if (o->ask.grace_s && strcmp(verb, "expel") != 0)
 		iocom_err_set(&err, 2, "--grace goes with `expel`");
+	else if (o->wait && strcmp(verb, "drain") != 0)
+		iocom_err_set(&err, 2, "--wait goes with `drain`");
 	else if (o->show && *o->ask.reason)
 		iocom_err_set(&err, 2, "--reason goes with a command");
 	owner_init(&scratch);
@@ -270,26 +355,30 @@ int cmd_owner(int argc, char **argv)
 						{"reason", required_argument, NULL, 'R'},
 						{"idle", required_argument, NULL, 'i'},
 						{"grace", required_argument, NULL, 'g'},
+						{"wait", optional_argument, NULL, 'w'},
 						JOB_COMMAND_OPTION_JSON,
 						JOB_COMMAND_OPTIONS,
 						{0}};
 	struct owner_command o = {.shared = {.help = help, .usage_status = 2}};
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
-	int c, rc;
+	int c, rc, late;
 
 	while ((c = job_command_option(&o.shared, argc, argv, "h", options)) >= 0)
-		if (owner_option(&o, c))
+		if (owner_option(&o, c, argc, argv))
 			return 2;
 	if (c == JOB_COMMAND_LEAVE)
 		return o.shared.status;
 	if (owner_take(&o, argc, argv))
 		return 2;
-	if (owner_tell(&o, &answer, &err)) {
+	rc = owner_tell(&o, &answer, &err);
+	late = !rc && o.wait ? owner_wait(&o, &answer, &err) : 0;
+	if (rc || late < 0) {
 		fprintf(stderr, "iocom owner: %s\n", err.text);
+		json_decref(answer);
 		return 1;
 	}
 	rc = o.shared.json ? listing_print_json(answer) : owner_print(answer);
 	json_decref(answer);
-	return rc;
+	return !rc && late ? 3 : rc;
 }

@@ -84,6 +84,36 @@ tap_like "and the node is drained" "$(owner)" "^state +drained: kernel"
 tap_true "as other nodes are told" until_true 5 knows "drained: kernel"
 owner resume >/dev/null
 
+# --- a drain that is waited for ---
+tap_is "nobody is there: a drain ends at once" "$(owner drain --wait --json | jq -r '"\(.state) \(.guests)"')" "draining 0"
+owner resume >/dev/null
+guest -- sh -c "echo >'$OUT/stays'; sleep 60" >/dev/null &
+until_true 10 test -e "$OUT/stays"
+out=$(owner drain --wait 1s --reason kernel)
+tap_like "with a guest that stays it gives up in time, with 3" "$? $out" "^3 iocom owner: 1 guest is left at node n2$"
+owner drain --wait >"$OUT/drained" &
+waiter=$!
+until_true 5 grep left "$OUT/drained"
+pair_user n1 owner --node n2 drain --wait 1m >"$OUT/drained.n1" 2>&1 &
+far=$!
+until_true 5 grep left "$OUT/drained.n1"
+kill -0 "$waiter" "$far" && owner expel --grace 1s >/dev/null
+wait "$waiter"
+tap_like "when it has ended the drain has, too" "$? $(paste -sd ' ' "$OUT/drained")" "^0 iocom owner: 1 guest is left at node n2 node +n2 state +drained "
+wait "$far"
+tap_like "also for an administrator elsewhere" "$? $(paste -sd ' ' "$OUT/drained.n1")" "^0 iocom owner: 1 guest is left at node n2 node +n2 state +drained "
+owner resume >/dev/null
+guest -- sh -c "echo >'$OUT/stays2'; sleep 60" >/dev/null &
+until_true 10 test -e "$OUT/stays2"
+owner drain --wait >"$OUT/undrained" &
+waiter=$!
+until_true 5 grep left "$OUT/undrained"
+owner resume >/dev/null
+wait "$waiter"
+tap_like "somebody else ends the drain" "$? $(paste -sd ' ' "$OUT/undrained")" "^1 .*node n2 is open again: root@n2 has ended the drain"
+owner expel --grace 1s >/dev/null
+until_true 10 no_guest
+
 # --- caps, in the group of guests alone ---
 tap_like "a cap of the processors says how it is held" "$(owner cap cpu=10% network=10%)" \
 	"^cap +cpu=10%, by (control group|admission)"
@@ -160,7 +190,7 @@ tap_like "a denied class" "$(guest --class scan -- true)" "owner\): denies jobs 
 owner classes deny none >/dev/null
 owner close disk >/dev/null
 tap_like "a closed disk" "$(guest --io-rate 200 --requests 1000 -- true)" "owner\): has closed the disk, the job needs 200 requests/s"
-tap_is "is none of the business of jobs that need none" "$(guest -- echo in)" in
+tap_is "is none of the business of jobs that need none" "$(guest --class quiet -- echo in)" in
 owner open disk >/dev/null
 days=(sun mon tue wed thu fri sat)
 owner hours "${days[$((($(date +%w) + 3) % 7))]} 10:00-11:00" >/dev/null
@@ -233,6 +263,10 @@ out=$(owner hours noon)
 tap_like "bad hours" "$? $out" "^2 .*expected hours as"
 out=$(owner frobnicate)
 tap_like "an unknown word" "$? $out" "^2 .*expected open, close, drain"
+out=$(owner close --wait)
+tap_like "a stray --wait" "$? $out" "^2 .*--wait goes with .drain"
+out=$(owner drain --wait=never)
+tap_like "a wait that is no time" "$? $out" "^2 .*--wait: "
 out=$(owner close --grace 5s)
 tap_like "a stray option" "$? $out" "^2 .*--grace goes with"
 

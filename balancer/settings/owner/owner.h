@@ -36,6 +36,8 @@
 #define OWNER_IDLE_MIN_S  10  /* the kernel notes a terminal's use every 8 s */
 #define OWNER_GRACE_S	  30
 #define OWNER_GRACE_MAX_S 86400
+/* The reason why a node whose file of rules is damaged is closed. */
+#define OWNER_UNREADABLE "owner's rules unreadable"
 
 enum owner_state { OWNER_OPEN, OWNER_CLOSED, OWNER_DRAINING };
 
@@ -145,6 +147,8 @@ struct owner_ask {
 
 /* Packs ASK; OUT is initialised here, and the caller destroys it. */
 void owner_ask_pack(const struct owner_ask *ask, msgpack_sbuffer *out);
+/* Packs the request of it that an agent takes, of this node or another; OUT as above. */
+void owner_ask_request(const struct owner_ask *ask, msgpack_sbuffer *out);
 /* Returns 0 or -EBADMSG. */
 int owner_ask_unpack(struct owner_ask *ask, const void *data, size_t length);
 /* Returns true if ASK only wants to see the rules. */

@@ -52,6 +52,19 @@ void owner_ask_pack(const struct owner_ask *ask, msgpack_sbuffer *out)
 	}
 }
 
+void owner_ask_request(const struct owner_ask *ask, msgpack_sbuffer *out)
+{
+	msgpack_sbuffer packed;
+	msgpack_packer pk;
+
+	owner_ask_pack(ask, &packed);
+	pack_begin(&pk, out, 3);
+	pack_str(&pk, "op", "owner");
+	pack_u64(&pk, "v", 1);
+	pack_bin(&pk, "packed", packed.data, packed.size);
+	msgpack_sbuffer_destroy(&packed);
+}
+
 /* A word is printable ASCII: names of users, classes and jobs, numbers. */
 static int owner_word(const msgpack_object *o, char out[OWNER_WORD_MAX])
 {
