@@ -13,9 +13,9 @@
 #include "user/pack.h"
 #include "user/trust.h"
 
-#define CHECK	   "owner"
-#define ADVICE	   "mend the rules by iocom owner, then: iocom owner open"
-#define DAMAGED	   "owner.rules.damaged-"
+#define CHECK	"owner"
+#define ADVICE	"mend the rules by iocom owner, then: iocom owner open"
+#define DAMAGED "owner.rules.damaged-"
 
 /* Finds the newest file of damaged rules that the agent has set aside. */
 static void owner_damaged(const char *directory, char *name, size_t size)
@@ -71,16 +71,16 @@ static void owner_told(struct doctor *d, json_t *a)
 		snprintf(kept, sizeof(kept), "; damaged rules are kept as %s", aside);
 	if (!strcmp(state, "draining") && listing_number(a, "guests") <= 0)
 		state = "drained";
-	json_object_set(doctor_add(d, CHECK, unreadable ? DOCTOR_DEGRADED : DOCTOR_OK,
-				   unreadable ? ADVICE : NULL,
-				   "%s%s%s%s; guests %s%s%s%s; %.0f are here%s%s", state,
-				   *reason ? ": " : "", reason, since,
-				   json_is_true(json_object_get(a, "accepts")) ? "get in"
-									       : "do not get in",
-				   *listing_string(a, "says") ? " (" : "",
-				   listing_string(a, "says"), *listing_string(a, "says") ? ")" : "",
-				   listing_number(a, "guests"), caps, kept),
-			"rules", a);
+	json_object_set(
+		doctor_add(d, CHECK, unreadable ? DOCTOR_DEGRADED : DOCTOR_OK,
+			   unreadable ? ADVICE : NULL,
+			   "%s%s%s%s; guests %s%s%s%s; %.0f are here%s%s", state,
+			   *reason ? ": " : "", reason, since,
+			   json_is_true(json_object_get(a, "accepts")) ? "get in" : "do not get in",
+			   *listing_string(a, "says") ? " (" : "", listing_string(a, "says"),
+			   *listing_string(a, "says") ? ")" : "", listing_number(a, "guests"), caps,
+			   kept),
+		"rules", a);
 }
 
 /* No agent runs: what would the next one find? */
