@@ -166,6 +166,8 @@ static int agent_make_owner(struct agent *a, struct iocom_err *err)
 		.base = &a->base,
 		.accounts = a->accounts,
 		.devices = "/dev",
+		.sessions = "/run/systemd/sessions",
+		.loginctl = "/usr/bin/loginctl",
 		.ports = {.arg = a, .own_vector = own_vector, .says = owner_says_now},
 	};
 

@@ -77,6 +77,7 @@ int owner_part_new(struct owner_part **out, const struct owner_config *config,
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	part->config = *config;
 	part->base = config->base;
+	part->sessions.entry.fd = -1;
 	snprintf(part->path, sizeof(part->path), "%s/owner.rules", config->base->set->state_dir);
 	owner_store_load(part);
 	*out = part;
@@ -85,6 +86,8 @@ int owner_part_new(struct owner_part **out, const struct owner_config *config,
 
 void owner_part_free(struct owner_part *part)
 {
+	if (part)
+		owner_sessions_stop(part);
 	free(part);
 }
 

@@ -13,7 +13,7 @@
  *
  *   owner_part.c      the rules in force, what is asked         owner_admit.c     who gets in
  *   owner_store.c     the file                                  owner_caps.c      control groups
- *   owner_presence.c  does somebody work here
+ *   owner_presence.c  does somebody work here                   owner_sessions.c  in windows
  */
 #ifndef IOCOM_OWNER_PART_H
 #define IOCOM_OWNER_PART_H
@@ -32,7 +32,9 @@ struct owner_part;
 struct owner_config {
 	const struct base *base;
 	struct accounts *accounts;
-	const char *devices; /* "/dev" */
+	const char *devices;  /* "/dev" */
+	const char *sessions; /* logind's files, "/run/systemd/sessions"; NULL: not looked at */
+	const char *loginctl; /* the program */
 	struct {
 		void *arg;
 		void (*own_vector)(void *arg, struct iocom_vector *own);
