@@ -328,11 +328,11 @@ static int forwarded_check(const struct front *front, const struct peer_request 
 
 	if (rc)
 		return rc;
+	*kind = forwarded_kind(&ask);
 	if (strcmp(ask.node, front->base->set->name) != 0)
 		return iocom_err_set(err, -EACCES, "the request is for node %s", ask.node);
 	if (!front->peers->seal || !front->clients)
 		return iocom_err_set(err, -EHOSTDOWN, "this agent serves its own machine only");
-	*kind = forwarded_kind(&ask);
 	most = (*kind)->owner ? OWNER_QUESTIONS_MAX : FORWARDED_MAX;
 	if (forwarded_count(front, (*kind)->owner) >= most)
 		return iocom_err_set(err, -EAGAIN,

@@ -208,8 +208,11 @@ static void sessions_ask(struct owner_part *part, char ids[OWNER_SESSIONS][OWNER
 			 size_t n)
 {
 	struct owner_sessions *s = &part->sessions;
-	static const char *const words[] = {"loginctl", "show-session", "--property=IdleHint",
-					    "--property=IdleSinceHint", "--property=LockedHint",
+	static const char *const words[] = {"loginctl",
+					    "show-session",
+					    "--property=IdleHint",
+					    "--property=IdleSinceHint",
+					    "--property=LockedHint",
 					    "--"};
 	char *argv[SESSIONS_WORDS + OWNER_SESSIONS + 1] = {NULL};
 	pid_t pid;
@@ -247,8 +250,8 @@ uint64_t owner_sessions_newest(struct owner_part *part)
 	if (waits && now - s->asked_ns >= SESSIONS_LATE_NS)
 		sessions_unknown(part, "logind does not answer");
 	if (!waits && (!s->asked_ns || now - s->asked_ns >= SESSIONS_ASK_NS)) {
-		size_t n = part->config.sessions ? owner_sessions_find(part->config.sessions, ids)
-						 : 0;
+		size_t n =
+			part->config.sessions ? owner_sessions_find(part->config.sessions, ids) : 0;
 
 		s->asked_ns = now;
 		if (n)

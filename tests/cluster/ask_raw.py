@@ -7,7 +7,8 @@ Root has nobody make the credential. HOW is what is wrong with it: nothing; none
 credential; purpose, node, nonce, hash: what the credential binds; addressed: it is for another node
 than it goes to; old, early: it was made 200 s ago, or ahead; boot, unbound: it is for an earlier
 start of the agent, or for any; twice: it is sent twice; later: again with a new credential, which
-munged has not seen; short: it is no request; garbage: what is asked is none.
+munged has not seen; kept: it is sent from the file $ASK_KEPT, or goes there; short: it is no request;
+garbage: what is asked is none.
 Prints one line for each time: "answered", or the sentence that came instead.
 """
 import hashlib, json, os, socket, struct, subprocess, sys, time
@@ -80,6 +81,15 @@ ask, binding = made(request, boot, how)
 credential = {"none": "-", "junk": "MUNGE:" + "A" * 200 + ":"}.get(how) or sealed(binding)
 if how == "short":
     ask = ask[:-1]
+if how == "kept":  # the whole request of an earlier time, which $ASK_KEPT has
+    kept = os.environ["ASK_KEPT"]
+    if os.path.exists(kept):
+        with open(kept, "rb") as f:
+            credential, ask = f.read().split(b"\n", 1)
+        credential = credential.decode()
+    else:
+        with open(kept, "wb") as f:
+            f.write(credential.encode() + b"\n" + ask)
 for _ in range(2 if how in ("twice", "later") else 1):
     if send(ask, credential):
         print("answered")
