@@ -165,15 +165,13 @@ static int agent_make_owner(struct agent *a, struct iocom_err *err)
 	const struct owner_config config = {
 		.base = &a->base,
 		.accounts = a->accounts,
-		.peers = &a->peers,
 		.devices = "/dev",
+		.sessions = "/run/systemd/sessions",
+		.loginctl = "/usr/bin/loginctl",
 		.ports = {.arg = a, .own_vector = own_vector, .says = owner_says_now},
 	};
-	int rc = owner_part_new(&a->owner, &config, err);
 
-	if (!rc)
-		peers_serve(&a->peers, PEER_OWNER, owner_part_asked, a->owner);
-	return rc;
+	return owner_part_new(&a->owner, &config, err);
 }
 
 static bool owner_admits(void *arg, const struct guest_asking *asking, char *why, size_t size)

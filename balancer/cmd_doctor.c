@@ -31,6 +31,7 @@ static void cmd_doctor_look(struct doctor *d)
 	doctor_directories(d);
 	doctor_ports(d);
 	doctor_net(d);
+	doctor_owner(d);
 	doctor_munge(d);
 	doctor_clock(d);
 	doctor_pam(d);

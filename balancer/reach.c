@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "balancer/client.h"
@@ -80,7 +81,10 @@ bool reach_knows(const struct reach *reach, const char *node, bool *alive)
 static int reach_seal(const struct reach *reach, const char *node, const msgpack_sbuffer *request,
 		      msgpack_packer *pk, struct iocom_err *err)
 {
-	struct user_ask ask = {.request = request->data, .length = request->size};
+	struct user_ask ask = {.boot_id = reach->boot_id,
+			       .at_s = (uint64_t)time(NULL),
+			       .request = request->data,
+			       .length = request->size};
 	char *credential = NULL;
 	void *packed = NULL;
 	size_t length;

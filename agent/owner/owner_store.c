@@ -17,8 +17,6 @@
 #include "user/sync_name.h"
 #include "user/trust.h"
 
-#define OWNER_UNREADABLE "owner's rules unreadable"
-
 static int owner_store_put(const char *path, const char *text)
 {
 	size_t n = strlen(text);

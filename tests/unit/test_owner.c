@@ -392,11 +392,7 @@ static void test_bad_file(void **state)
 
 static void test_wire(void **state)
 {
-	struct owner_ask ask = {.node = "n2",
-				.nonce = "0011",
-				.boot_id = UINT64_MAX,
-				.at_s = 5,
-				.words = {"cap", "cpu=50%"},
+	struct owner_ask ask = {.words = {"cap", "cpu=50%"},
 				.nwords = 2,
 				.reason = "mine",
 				.idle_s = 7,

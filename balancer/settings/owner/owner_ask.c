@@ -18,7 +18,7 @@
 #include "user/pack.h"
 #include "user/utf8.h"
 
-#define OWNER_ASK_FIELDS 8
+#define OWNER_ASK_FIELDS 4
 
 static void owner_line_set(char *out, size_t size, const char *text)
 {
@@ -44,10 +44,6 @@ void owner_ask_pack(const struct owner_ask *ask, msgpack_sbuffer *out)
 	msgpack_packer pk;
 
 	pack_begin(&pk, out, OWNER_ASK_FIELDS);
-	pack_str(&pk, "node", ask->node);
-	pack_str(&pk, "nonce", ask->nonce);
-	pack_u64(&pk, "boot_id", ask->boot_id);
-	pack_u64(&pk, "at_s", ask->at_s);
 	pack_str(&pk, "reason", ask->reason);
 	pack_u64(&pk, "idle_s", ask->idle_s);
 	pack_u64(&pk, "grace_s", ask->grace_s);
@@ -59,6 +55,19 @@ void owner_ask_pack(const struct owner_ask *ask, msgpack_sbuffer *out)
 		msgpack_pack_str(&pk, n);
 		msgpack_pack_str_body(&pk, ask->words[i], n);
 	}
+}
+
+void owner_ask_request(const struct owner_ask *ask, msgpack_sbuffer *out)
+{
+	msgpack_sbuffer packed;
+	msgpack_packer pk;
+
+	owner_ask_pack(ask, &packed);
+	pack_begin(&pk, out, 3);
+	pack_str(&pk, "op", "owner");
+	pack_u64(&pk, "v", 1);
+	pack_bin(&pk, "packed", packed.data, packed.size);
+	msgpack_sbuffer_destroy(&packed);
 }
 
 /* A word is printable ASCII: names of users, classes and jobs, numbers. */
@@ -100,11 +109,7 @@ int owner_ask_unpack(struct owner_ask *ask, const void *data, size_t length)
 	*ask = (struct owner_ask){0};
 	if (length > OWNER_PACKED_MAX || unpack_map(&message, data, length))
 		return -EBADMSG;
-	rc = unpack_str(map, "node", ask->node, sizeof(ask->node)) ||
-			     unpack_str(map, "nonce", ask->nonce, sizeof(ask->nonce)) ||
-			     unpack_u64(map, "boot_id", &ask->boot_id) ||
-			     unpack_u64(map, "at_s", &ask->at_s) ||
-			     unpack_str(map, "reason", reason, sizeof(reason)) ||
+	rc = unpack_str(map, "reason", reason, sizeof(reason)) ||
 			     unpack_u64(map, "idle_s", &idle_s) || idle_s > UINT32_MAX ||
 			     unpack_u64(map, "grace_s", &grace_s) || grace_s > OWNER_GRACE_MAX_S ||
 			     owner_words(ask, map)
@@ -117,6 +122,11 @@ int owner_ask_unpack(struct owner_ask *ask, const void *data, size_t length)
 	}
 	msgpack_unpacked_destroy(&message);
 	return rc;
+}
+
+bool owner_ask_is_show(const struct owner_ask *ask)
+{
+	return ask->nwords == 1 && !strcmp(ask->words[0], "show");
 }
 
 void owner_ask_text(const struct owner_ask *ask, char *out, size_t size)
