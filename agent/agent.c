@@ -182,6 +182,7 @@ void agent_stop(struct agent *a)
 	while (waitpid(-1, NULL, WNOHANG) > 0) /* children that ended meanwhile */
 		;
 	monitor_free(a->monitor);
+	host_fini(&a->host);
 	pulse_fini(&a->pulse);
 	peers_free(&a->peers);
 	accounts_free(a->accounts);

@@ -27,6 +27,7 @@ struct pulse_source {
 	int (*sample)(void *arg, struct monitor_sample *sample, struct iocom_err *err);
 	int (*look)(void *arg, struct iocom_err *err);
 	int (*host)(void *arg, struct host_reading *reading, struct iocom_err *err);
+	void (*rest)(void *arg, bool resting); /* whether the node is at rest; may be NULL */
 };
 
 /* The jobs that run here, as the vector counts them. */

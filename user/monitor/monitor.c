@@ -87,12 +87,16 @@ static int drain_folded(struct monitor *monitor, struct iocom_err *err)
 	bool odd = skel->bss->epoch & 1;
 	int rc;
 
+	monitor->drains++;
+
 	if (!turn_epoch(monitor)) {
 		/* Go back: the programs fill the old pair again, and the new one waits. */
 		__atomic_store_n(&skel->bss->epoch, skel->bss->epoch - 1, __ATOMIC_SEQ_CST);
 		monitor->stalled_epochs++;
 		return 0;
 	}
+	if (!monitor_filled(&skel->bss->epoch_filled[odd], monitor->drains / 2))
+		return 0;
 	rc = drain_map(monitor, odd ? skel->maps.jobs_odd : skel->maps.jobs_even, true, err);
 	if (!rc)
 		rc = drain_map(monitor, odd ? skel->maps.late_odd : skel->maps.late_even, false,
@@ -354,6 +358,11 @@ static void monitor_take_time(struct monitor *monitor, struct monitor_sample *sa
 	monitor->previous = now;
 }
 
+void monitor_rest(struct monitor *monitor, bool resting)
+{
+	monitor->resting = resting;
+}
+
 int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struct iocom_err *err)
 {
 	__u64 began = monitor_clock_ns(CLOCK_MONOTONIC),
@@ -382,7 +391,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	if (rc)
 		return rc;
 	prune_ledger(monitor, now_s);
-	monitor_cost_read(&monitor->cost, monitor->skel, sample, &misses);
+	misses = monitor_cost_read(&monitor->cost, monitor->skel, sample, monitor->resting);
 	sample->maps = monitor->maps.list;
 	sample->nmaps = monitor->maps.count;
 	read_drops(monitor, &result, misses, sample);
