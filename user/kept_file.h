@@ -14,9 +14,9 @@ struct kept_file {
 };
 
 /*
- * Reads PATH, which is the same in each call, from its start into OUT, as a string: at most SIZE - 1
- * bytes.  A file that is gone (a cgroup that was removed) is opened anew, once.  Returns the number
- * of bytes, or negative errno; then the file is closed.
+ * Reads PATH, which is the same in each call, from its start into OUT, as a string: at most SIZE -
+ * 1 bytes.  A file that is gone (a cgroup that was removed) is opened anew, once.  Returns the
+ * number of bytes, or negative errno; then the file is closed.
  */
 ssize_t kept_file_read(struct kept_file *file, const char *path, char *out, size_t size);
 /* The next reading opens the file anew.  A closed file stays closed. */

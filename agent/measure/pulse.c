@@ -216,6 +216,13 @@ static void pulse_tick(void *arg)
 	p->tick.due_ns = due > now ? due : now;
 }
 
+uint64_t pulse_ends_ns(const struct pulse *p)
+{
+	unsigned more = p->resting || p->quarters >= QUARTERS ? 0 : QUARTERS - 1 - p->quarters;
+
+	return p->tick.due_ns + more * quarter_ns(p);
+}
+
 /* Finds the kind and speed of the disks; a node may have none, but logs that. */
 static void look_at_disks(struct pulse *p)
 {

@@ -187,8 +187,11 @@ __u64 monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
 			struct monitor_sample *sample, bool resting);
 void monitor_cost_stop(struct monitor_cost *cost);
 
-/* Reads all tables if it is time. Call it before they are emptied. */
-void monitor_maps_read(struct monitor_maps *maps, struct iocom_bpf *skel, __u64 now_s);
+/*
+ * Reads all tables if it is time, which at rest comes less often. Call it before they are emptied.
+ */
+void monitor_maps_read(struct monitor_maps *maps, struct iocom_bpf *skel, __u64 now_s,
+		       bool resting);
 
 /* Finds out how this kernel lets us read all tasks, trying the cheapest way first. */
 int monitor_sweep_open(struct monitor *monitor, struct iocom_err *err);
