@@ -15,7 +15,7 @@
 #include "agent/base/loop.h"
 
 #define TICK_NS	    500000000u
-#define TICK_LAX_NS (TICK_NS / 2)
+#define TICK_LAX_NS (TICK_NS / 8 * 7)
 #define TICK_SLOTS  12
 #define TICK_SLOT_S 5 /* so that the slots together are a minute */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * A subscription to one publisher, as nng's SUB sockets speak with PUB sockets by TCP, but in the
- * loop's own thread: nng takes each message through five wake-ups of its threads, which at rest cost
- * more than all that is done with the message.
+ * loop's own thread: nng takes each message through five wake-ups of its threads, which at rest
+ * cost more than all that is done with the message.
  *
  *   RESTS --a while--> CONNECTS --> GREETS --> READS
  *     ^-- no connection, no such protocol, a message too long, or subscription_cut

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A subscription against a publisher that is this test, which sends what it likes, and against nng's
- * own publisher.
+ * A subscription against a publisher that is this test, which sends what it likes, and against
+ * nng's own publisher.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -228,8 +228,8 @@ static void test_messages(void **state)
 static void test_longest(void **state)
 {
 	static char most[MESSAGE_MAX];
-	uint8_t head[8] = {0, 0, 0, 0, 0, MESSAGE_MAX >> 16, (MESSAGE_MAX >> 8) & 0xff,
-			   MESSAGE_MAX & 0xff};
+	uint8_t head[8] = {
+		0, 0, 0, 0, 0, MESSAGE_MAX >> 16, (MESSAGE_MAX >> 8) & 0xff, MESSAGE_MAX & 0xff};
 	struct stand *t = *state;
 
 	begin(t);
@@ -252,10 +252,10 @@ static void test_nonsense(void **state)
 		const char *bytes;
 		size_t n;
 	} cases[] = {
-		{"\0SP\0\0\x21\0\0", 8},				     /* a subscriber */
-		{"HTTP/1.1", 8},					     /* anything else */
-		{"\0SP\1\0\x20\0\0", 8},				     /* another version */
-		{PUB "\0\0\0\0\0\1\x86\xa1", 16},			     /* one byte too long */
+		{"\0SP\0\0\x21\0\0", 8},	  /* a subscriber */
+		{"HTTP/1.1", 8},		  /* anything else */
+		{"\0SP\1\0\x20\0\0", 8},	  /* another version */
+		{PUB "\0\0\0\0\0\1\x86\xa1", 16}, /* one byte too long */
 		{PUB "\xff\xff\xff\xff\xff\xff\xff\xff", 16},
 		{PUB "\0\0\0\0\0\0\0\3on", 18}, /* the end in a message */
 		{"", 0},
