@@ -65,8 +65,8 @@ static void subscription_rest(struct subscription *s)
 	subscription_hang_up(s);
 	loop_start(s->config.loop, &s->timer, wait_ns / 2 + (uint64_t)random() % (wait_ns / 2 + 1));
 	s->wait_ms *= 2;
-	if (s->wait_ms > SUBSCRIPTION_MAX_MS)
-		s->wait_ms = SUBSCRIPTION_MAX_MS;
+	if (s->wait_ms > SUBSCRIPTION_LONGEST_MS)
+		s->wait_ms = SUBSCRIPTION_LONGEST_MS;
 }
 
 /* --- reading ----------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
  *   message                   length u64 BE | body
  *
  * It lasts for good: a lost connection is made again, after waits that double up to
- * SUBSCRIPTION_MAX_MS and begin anew after a greeting.
+ * SUBSCRIPTION_LONGEST_MS and begin anew after a greeting.
  */
 #ifndef IOCOM_SUBSCRIPTION_H
 #define IOCOM_SUBSCRIPTION_H
@@ -23,9 +23,9 @@
 
 #include "agent/base/loop.h"
 
-#define SUBSCRIPTION_LEAST_MS 100
-#define SUBSCRIPTION_MAX_MS   2000
-#define SUBSCRIPTION_BEGIN_MS 10000 /* for the connection and the greeting together */
+#define SUBSCRIPTION_LEAST_MS	100
+#define SUBSCRIPTION_LONGEST_MS 2000
+#define SUBSCRIPTION_BEGIN_MS	10000
 
 struct subscription;
 
