@@ -72,7 +72,7 @@ static int begin(struct agent *a, struct iocom_err *err)
 	a->chores = (struct loop_timer){.fire = agent_chores, .arg = a, .lax_ns = CHORES_NS / 4};
 	a->prune_due_ns = clock_boot_ns() + PRUNE_FIRST_NS;
 	loop_start(a->base.loop, &a->chores, 0);
-	tick_start(&a->tick, a->base.loop, &a->counters);
+	tick_start(&a->tick, a->base.loop, &a->counters, pulse_ends_ns(&a->pulse));
 	watchdog_start(&a->watchdog, a->base.loop);
 	return 0;
 }
@@ -182,6 +182,7 @@ void agent_stop(struct agent *a)
 	while (waitpid(-1, NULL, WNOHANG) > 0) /* children that ended meanwhile */
 		;
 	monitor_free(a->monitor);
+	host_fini(&a->host);
 	pulse_fini(&a->pulse);
 	peers_free(&a->peers);
 	accounts_free(a->accounts);

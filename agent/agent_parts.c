@@ -38,9 +38,16 @@ static int look_at_monitor(void *arg, struct iocom_err *err)
 	return monitor_look(a->monitor, err);
 }
 
-static int read_host(void *arg, struct host_reading *reading, struct iocom_err *err)
+static void agent_rest_monitor(void *arg, bool resting)
 {
 	const struct agent *a = arg;
+
+	monitor_rest(a->monitor, resting);
+}
+
+static int read_host(void *arg, struct host_reading *reading, struct iocom_err *err)
+{
+	struct agent *a = arg;
 
 	return host_read(&a->host, reading, err);
 }
@@ -106,6 +113,7 @@ static void agent_make_pulse(struct agent *a)
 		.source = {.arg = a,
 			   .sample = agent_read_monitor,
 			   .look = look_at_monitor,
+			   .rest = agent_rest_monitor,
 			   .host = read_host},
 		.journal = a->journal,
 		.uptime_fd = a->uptime_fd,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Bulletins: each period, and at once on a significant change, an agent publishes its own vector
- * and the freshest others it knows (nng PUB/SUB).
+ * and the freshest others it knows, by nng's PUB; subscription.h reads those of others.
  *
  *   { "v": 4, "from": NAME, "at": ms since 1970, "vectors": [ [age_ms, vector], ... ] }
  *

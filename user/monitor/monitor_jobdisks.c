@@ -214,6 +214,13 @@ int monitor_jobdisks_read(struct monitor_jobdisks *j, struct iocom_bpf *skel,
 	int rc;
 
 	j->reading++;
+	if (!monitor_filled(&skel->bss->job_disks_added, j->reading)) {
+		/* No entry has grown: what a disk served waits for the next reading. */
+		rc = take_disks(j, sample);
+		if (!rc)
+			rc = monitor_jobdisks_share(j, 0, fold);
+		return rc ? iocom_err_set(err, rc, "out of memory for the disks of jobs") : 0;
+	}
 	rc = read_table(j, fd, &n, err);
 	if (rc)
 		return rc;
