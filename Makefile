@@ -113,7 +113,7 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # These read the eBPF programs' skeleton, which is made first.
-$(call objects,$(wildcard user/monitor/*.c tests/bpf/*.c)): | $(BUILD)/bpf/iocom.skel.h
+$(call objects,$(wildcard user/monitor/*.c tests/bpf/*.c) tests/unit/test_hooks.c): | $(BUILD)/bpf/iocom.skel.h
 
 .SECONDEXPANSION:
 $(BUILD)/lib%.a: $$(call objects,$$(call room,$$(ROOM_lib%)))

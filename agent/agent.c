@@ -72,7 +72,7 @@ static int begin(struct agent *a, struct iocom_err *err)
 	a->chores = (struct loop_timer){.fire = agent_chores, .arg = a, .lax_ns = CHORES_NS / 4};
 	a->prune_due_ns = clock_boot_ns() + PRUNE_FIRST_NS;
 	loop_start(a->base.loop, &a->chores, 0);
-	tick_start(&a->tick, a->base.loop, &a->counters);
+	tick_start(&a->tick, a->base.loop, &a->counters, pulse_ends_ns(&a->pulse));
 	watchdog_start(&a->watchdog, a->base.loop);
 	return 0;
 }
@@ -177,11 +177,13 @@ void agent_stop(struct agent *a)
 	profile_close(a->profiles);
 	journal_close(a->journal);
 	sample_names_free(a->names);
-	if (a->monitor || a->synthetic) /* one of these means that this agent held the directories' locks */
+	if (a->monitor ||
+	    a->synthetic) /* one of these means that this agent held the directories' locks */
 		cgroup_tidy(a->set->scope_cgroup, SHIMS_LEAVE_MS);
 	while (waitpid(-1, NULL, WNOHANG) > 0) /* children that ended meanwhile */
 		;
 	monitor_free(a->monitor);
+	host_fini(&a->host);
 	synthetic_free(a->synthetic);
 	pulse_fini(&a->pulse);
 	peers_free(&a->peers);

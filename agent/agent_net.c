@@ -4,6 +4,7 @@
  * that they outlive a network part: who connects while it starts again only waits.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/agent_own.h"
 #include "agent/base/listen.h"
@@ -21,6 +22,9 @@ static int agent_listen(struct agent *a, bool networked, struct gate_setup *setu
 	setup->http = set->metrics.address[0] != 0;
 	if (networked)
 		rc = listen_numeric(setup->listen, set->listen, err);
+	/* Some systems have the host's own name in /etc/hosts, as 127.0.1.1. */
+	if (!rc && networked && !strcmp(set->address, set->listen))
+		rc = settings_reached(set, setup->listen, set->listen, err);
 	if (!rc && networked)
 		rc = streams_listen(&a->streams_fd, setup->listen, (uint16_t)(set->port + 2), err);
 	if (!rc && setup->http)

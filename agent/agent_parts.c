@@ -38,9 +38,16 @@ static int look_at_monitor(void *arg, struct iocom_err *err)
 	return monitor_look(a->monitor, err);
 }
 
-static int read_host(void *arg, struct host_reading *reading, struct iocom_err *err)
+static void agent_rest_monitor(void *arg, bool resting)
 {
 	const struct agent *a = arg;
+
+	monitor_rest(a->monitor, resting);
+}
+
+static int read_host(void *arg, struct host_reading *reading, struct iocom_err *err)
+{
+	struct agent *a = arg;
 
 	return host_read(&a->host, reading, err);
 }
@@ -78,8 +85,11 @@ static struct pulse_source agent_source(struct agent *a)
 					     .sample = sample_synthetic,
 					     .look = look_at_synthetic,
 					     .host = synthetic_memory};
-	return (struct pulse_source){
-		.arg = a, .sample = agent_read_monitor, .look = look_at_monitor, .host = read_host};
+	return (struct pulse_source){.arg = a,
+				     .sample = agent_read_monitor,
+				     .look = look_at_monitor,
+				     .rest = agent_rest_monitor,
+				     .host = read_host};
 }
 
 static int agent_open_synthetic(struct agent *a, struct iocom_err *err)
@@ -120,7 +130,7 @@ static int agent_open_monitor(struct agent *a, struct iocom_err *err)
 		return rc;
 	/* A time later than now means a damaged file: then the monitor reports no gap. */
 	if (config.counted_until_ns && config.counted_until_ns < clock_boot_ns())
-		log_write(&a->log, LOG_L_INFO, "counting restarts: nothing was counted for %.1f s",
+		log_write(&a->log, LOG_L_INFO, "nothing was counted for %.1f s, while no agent ran",
 			  (double)(clock_boot_ns() - config.counted_until_ns) / 1e9);
 	if (a->host.unified[0])
 		a->names = sample_names_new(a->host.unified);
@@ -212,15 +222,13 @@ static int agent_make_owner(struct agent *a, struct iocom_err *err)
 	const struct owner_config config = {
 		.base = &a->base,
 		.accounts = a->accounts,
-		.peers = &a->peers,
 		.devices = "/dev",
+		.sessions = "/run/systemd/sessions",
+		.loginctl = "/usr/bin/loginctl",
 		.ports = {.arg = a, .own_vector = own_vector, .says = owner_says_now},
 	};
-	int rc = owner_part_new(&a->owner, &config, err);
 
-	if (!rc)
-		peers_serve(&a->peers, PEER_OWNER, owner_part_asked, a->owner);
-	return rc;
+	return owner_part_new(&a->owner, &config, err);
 }
 
 static bool owner_admits(void *arg, const struct guest_asking *asking, char *why, size_t size)

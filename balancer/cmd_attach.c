@@ -19,22 +19,23 @@
 
 static const char help[] =
 	"usage: iocom attach [--take] [--from N] [--escape CHAR] [--run-dir DIR] JOB\n"
-	"Shows the output of JOB from the first byte that is still kept, passes input on where\n"
-	"the job still reads it, and returns the exit status, even of an ended job.\n\n"
-	"  JOB              as `iocom jobs` lists it, of any home node; n2-17 or 17 if no other\n"
-	"                   job has that number; last: your newest that was submitted here\n"
-	"  --take           take the job over from the program that follows it (iocom run, "
-	"another\n"
-	"                   attach); that program ends with 255\n"
+	"Shows the output of JOB from the first byte that is still kept, passes input on\n"
+	"where the job still reads it, and returns the exit status, even of an ended job.\n\n"
+	"  JOB              as `iocom jobs` lists it, of any home node; n2-17 or 17 if no\n"
+	"                   other job has that number; last: your newest that was\n"
+	"                   submitted here\n"
+	"  --take           take the job over from the program that follows it (iocom\n"
+	"                   run, another attach); that program ends with 255.  A\n"
+	"                   detached job goes to the latest attach without it\n"
 	"  --from N         begin at byte N of the standard output\n"
-	"  --escape CHAR    for a job with a terminal: ~ at a line's start and then . leaves it;\n"
-	"                   CHAR is a character, ^X, or none [~]\n"
+	"  --escape CHAR    for a job with a terminal: ~ at a line's start and then .\n"
+	"                   leaves it; CHAR is a character, ^X, or none [~]\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"Ctrl-C, like INT and TERM to this program, goes to the job; for a detached job (run\n"
-	"--detach) it only ends this program.\n"
-	"exit status: the job's own; 128 + N when signal N ended the job or this program; 125 no "
-	"such job, no\n"
-	"agent, usage; 255 contact or output was lost, or the outcome is unknown\n";
+	"Ctrl-C, like INT and TERM to this program, goes to the job; for a detached job\n"
+	"(run --detach) it only ends this program.\n"
+	"exit status: the job's own; 128 + N when signal N ended the job or this program;\n"
+	"125 no such job, no agent, usage; 255 contact or output was lost, or the outcome\n"
+	"is unknown\n";
 
 struct attach {
 	const char *run_dir;
@@ -79,7 +80,8 @@ static int cmd_attach_parse(struct attach *attach, int argc, char **argv, const 
 		else if (c == 'e' && run_tty_take_escape(&attach->escape, optarg, &err))
 			return fprintf(stderr, "iocom attach: %s\n", err.text), RUN_FAILED;
 		else if (c != 'f' && c != 'e')
-			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : RUN_FAILED;
+			return c == 'h' ? fputs(help, stdout),
+			       0	: (listing_usage("iocom attach"), RUN_FAILED);
 	}
 	if (optind + 1 != argc) {
 		fprintf(stderr, "iocom attach: name one job (iocom jobs lists them)\n");

@@ -19,15 +19,18 @@
 
 static const char help[] =
 	"usage: iocom batch [OPTION...] [FILE] [OPTION...]\n"
-	"Runs the commands of FILE [standard input], one a line, many at the same time, each\n"
-	"once.  They run in workers: jobs that are placed as `iocom run` places one, and then\n"
-	"take command after command, so that a short one costs little more than its process.\n"
-	"Each command's output stays in one piece.  Empty lines and lines with # are skipped.\n\n"
+	"Runs the commands of FILE [standard input], one a line, many at the same time,\n"
+	"each once. They run in workers: jobs that are placed as `iocom run` places one,\n"
+	"and then take command after command, so that a short one costs little more than\n"
+	"its process. Each command's output stays in one piece. Empty lines and lines\n"
+	"with # are skipped.\n\n"
 	"  -j N            workers, each running one command at a time [processors here]\n"
 	"  -k, --keep-order  print outputs in the order of the list [as commands end]\n"
-	"  --log FILE      write one JSON object a line for each command: status, node, time\n"
+	"  --log FILE      write one JSON object a line for each command: status, node,\n"
+	"                  time\n"
 	"  --force         replace the FILE of --log if it is there\n"
-	"  --resume        skip the commands that ended according to --log FILE, and append to it\n"
+	"  --resume        skip the commands that ended according to --log FILE, and\n"
+	"                  append to it\n"
 	"  -v, --verbose   print a summary at the end [on a terminal, and after failures]\n"
 	"  -q, --quiet     print no summary and no progress\n"
 	"  --here          run the workers on this machine, without asking the agent\n"
@@ -37,9 +40,10 @@ static const char help[] =
 static const char help_status[] =
 	"Ctrl-C ends this program, its workers and what they run.\n"
 	"exit status:\n"
-	"  0 all ended with 0; 1 to 100: so many did not; 101: more; 125 iocom failed before one\n"
-	"  began; 255 commands were lost (their outcome is unknown) or did not begin.  A signal\n"
-	"  that ends this program ends it visibly; SIGPIPE does when nobody reads the output\n";
+	"  0 all ended with 0; 1 to 100: so many did not; 101: more; 125 iocom failed\n"
+	"  before one began; 255 commands were lost (their outcome is unknown) or did not\n"
+	"  begin.  A signal that ends this program ends it visibly; SIGPIPE does when\n"
+	"  nobody reads the output\n";
 
 /* The most options that go unchanged to the workers' `iocom run`, with its own words. */
 #define WORDS_MAX 64

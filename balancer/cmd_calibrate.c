@@ -20,17 +20,18 @@
 #define SIZE_MAX_GB 1e3
 
 static const char help[] =
-	"usage: iocom calibrate [--dir DIR] [--size SIZE] [--seconds S] [--reference SCORE] "
-	"[--json]\n"
-	"Measures how fast one processor and the disk of DIR are, and prints the lines for\n"
-	"/etc/iocom/iocom.conf.  Run it on a quiet machine, on the disk where jobs have their "
-	"data.\n"
-	"It takes about ten seconds, writes SIZE once, and leaves nothing.\n\n"
+	"usage: iocom calibrate [--dir DIR] [--size SIZE] [--seconds S]\n"
+	"                       [--reference SCORE] [--json]\n"
+	"Measures how fast one processor and the disk of DIR are, and prints the lines\n"
+	"for /etc/iocom/iocom.conf. Run it on a quiet machine, on the disk where jobs\n"
+	"have their data. It takes about ten seconds, writes SIZE once, and leaves\n"
+	"nothing.\n\n"
 	"  --dir DIR          a directory of the disk [.]\n"
-	"  --size SIZE        of the file, for example 1G: more than the disk's own cache [256Mi]\n"
+	"  --size SIZE        of the file, for example 1G: more than the disk's own cache\n"
+	"                     [256Mi]\n"
 	"  --seconds S        that each measurement takes [1]\n"
-	"  --reference SCORE  the processor's score on the reference machine: cpu-speed is "
-	"relative\n"
+	"  --reference SCORE  the processor's score on the reference machine: cpu-speed\n"
+	"                     is relative\n"
 	"  --no-disk          only the processor\n"
 	"  --json             print one document\n\n"
 	"Exit status: 0 measured, 1 failed, 2 usage.\n";
@@ -120,8 +121,7 @@ static int cmd_calibrate_options(struct calibrate *c, int argc, char **argv)
 			fputs(help, stdout);
 			return -1;
 		default:
-			fputs(help, stderr);
-			return 2;
+			return listing_usage("iocom calibrate");
 		}
 	}
 	if (!rc && optind < argc) {

@@ -18,6 +18,7 @@
 #include "balancer/listing.h"
 #include "balancer/reach.h"
 #include "iocom/rules.h"
+#include "user/clock.h"
 #include "user/pack.h"
 
 #define WAIT_MS	   300 /* for other nodes: a shell waits */
@@ -28,9 +29,10 @@ extern char **environ;
 
 static const char help[] =
 	"usage: iocom complete [--run-dir DIR] WHAT [COMMAND]\n"
-	"Prints what a shell may offer for a word, one candidate a line; nothing if it cannot\n"
-	"know.  WHAT is one of:\n\n"
-	"  jobs             your jobs of all nodes, with the newest 20 that ended, and last\n"
+	"Prints what a shell may offer for a word, one candidate a line; nothing if it\n"
+	"cannot know. WHAT is one of:\n\n"
+	"  jobs             your jobs of all nodes, with the newest 20 that ended, and\n"
+	"                   last\n"
 	"  running          your jobs that have not ended, and last\n"
 	"  nodes            the nodes that are heard\n"
 	"  classes          your classes of jobs\n"
@@ -106,22 +108,37 @@ static void complete_nodes(struct reach *reach)
 			complete_say(listing_string(node, "name"));
 }
 
-static void complete_classes(struct reach *reach)
+/* Says the classes from FROM on that one answer has.  Returns where the next part begins; 0: no. */
+static json_int_t complete_classes_part(const struct reach *reach, json_int_t from)
 {
 	json_t *answer = NULL, *profile;
 	struct iocom_err err = {0};
 	msgpack_sbuffer request;
 	msgpack_packer pk;
+	json_int_t next;
 	size_t i;
 
-	pack_begin(&pk, &request, 2);
+	pack_begin(&pk, &request, 3);
 	pack_str(&pk, "op", "profile");
 	pack_u64(&pk, "v", 1);
+	pack_u64(&pk, "from", (uint64_t)from);
 	(void)client_request(reach->fd, request.data, request.size, &answer, &err);
 	json_array_foreach (json_object_get(answer, "profiles"), i, profile)
 		complete_say(listing_string(profile, "class"));
 	msgpack_sbuffer_destroy(&request);
+	next = json_integer_value(json_object_get(answer, "next"));
 	json_decref(answer);
+	return next > from ? next : 0;
+}
+
+static void complete_classes(struct reach *reach)
+{
+	uint64_t until_ns = clock_boot_ns() + WAIT_MS * CLOCK_NS_PER_MS;
+	json_int_t from = 0;
+
+	do
+		from = complete_classes_part(reach, from);
+	while (from && clock_boot_ns() < until_ns);
 }
 
 /* Returns false: WHAT is nothing that agents know. */

@@ -19,7 +19,8 @@ static const char help[] =
 	"  --no-agent       do not call a missing agent broken\n"
 	"  --config FILE    the agent's configuration [/etc/iocom/iocom.conf]\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"Exit status: 0 nothing is broken (degraded counts as fine), 1 something is, 2 usage.\n";
+	"Exit status: 0 nothing is broken (degraded counts as fine), 1 something is,\n"
+	"2 usage.\n";
 
 static void cmd_doctor_look(struct doctor *d)
 {
@@ -30,6 +31,7 @@ static void cmd_doctor_look(struct doctor *d)
 	doctor_directories(d);
 	doctor_ports(d);
 	doctor_net(d);
+	doctor_owner(d);
 	doctor_munge(d);
 	doctor_clock(d);
 	doctor_pam(d);
@@ -80,7 +82,7 @@ int cmd_doctor(int argc, char **argv)
 			d->run_dir = optarg;
 		else {
 			free(d);
-			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
+			return c == 'h' ? fputs(help, stdout), 0 : listing_usage("iocom doctor");
 		}
 	}
 	if (optind < argc) {

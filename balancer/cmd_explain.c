@@ -14,11 +14,13 @@
 
 static const char help[] =
 	"usage: iocom explain [--json] [--run-dir DIR] JOB\n"
-	"Why JOB went where it went: what it needed, both sides of every criterion as they\n"
-	"were measured, every candidate refused and the reason; of a job that never ran, who\n"
-	"refused it; how long it was expected to take and what it took.\n\n"
-	"  JOB              as `iocom jobs --all` lists it, of any home node; n2-17 or 17 if no\n"
-	"                   other job has that number; last: your newest, submitted here\n"
+	"Why JOB went where it went: what it needed, both sides of every criterion as\n"
+	"they were measured, every candidate refused and the reason; of a job that never\n"
+	"ran, who refused it; how long it was expected to take and what it took.  The\n"
+	"load vectors below have the columns of iocom nodes; see its --help.\n\n"
+	"  JOB              as `iocom jobs --all` lists it, of any home node; n2-17 or 17\n"
+	"                   if no other job has that number; last: your newest, submitted\n"
+	"                   here\n"
 	"  --json           the stored decision, with the load vectors it looked at\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"exit status: 0; 1 no such job, or no agent; 2 usage\n";

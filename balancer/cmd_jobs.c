@@ -18,20 +18,26 @@
 #include "user/utf8.h"
 
 static const char help[] =
-	"usage: iocom jobs [--all] [--here] [--limit N] [--json] [--run-dir DIR]\n"
-	"Lists your jobs, of all nodes that this one knows; for root everybody's, of those nodes\n"
-	"that let other nodes' root ask (allow_root).\n\n"
+	"usage: iocom jobs [--all] [--here] [--limit N] [--wide | --json] [--run-dir DIR]\n"
+	"Lists your jobs, of all nodes that this one knows; for root everybody's, of\n"
+	"those nodes that let other nodes' root ask (allow_root).\n\n"
+	"  STATE            starting, running, stopped (^Z), late (its supervisor does\n"
+	"                   not answer); exited, killed, failed (it never began), lost\n"
+	"  HOME NODE        where it was submitted, and where it runs\n"
+	"  POLICY           that decides where to, if the user names no node\n\n"
 	"  --all            ended jobs too, the newest first\n"
 	"  --here           only jobs that were submitted here or run here\n"
 	"  --limit N        list only the newest N ended jobs; 0: all [20; --json: all]\n"
+	"  --wide           all columns, also where POLICY, HOME, STARTED and USER (left\n"
+	"                   out in this order) have no room on the terminal\n"
 	"  --json           one document\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"exit status: 0; 1 failed (no agent); 2 usage; 3 a node did not answer, and its jobs are\n"
-	"missing\n";
+	"exit status: 0; 1 failed (no agent); 2 usage; 3 a node did not answer, and its\n"
+	"jobs are missing\n";
 
 #define LIMIT 20 /* ended jobs shown to a person */
 
-enum { OPTION_LIMIT = JOB_COMMAND_END, OPTION_HERE };
+enum { OPTION_LIMIT = JOB_COMMAND_END, OPTION_HERE, OPTION_WIDE };
 
 static int take_limit(const char *text, long *limit)
 {
@@ -312,22 +318,31 @@ static void cmd_jobs_print_reasons(const json_t *answer)
 
 	json_array_foreach (json_object_get(answer, "jobs"), i, job) {
 		const char *text = listing_string(job, "text");
+		char line[1024];
 
 		if (!*text)
 			continue;
-		printf("%s: ", listing_string(job, "job"));
-		listing_text(stdout, text);
-		putchar('\n');
+		snprintf(line, sizeof(line), "%s: %s", listing_string(job, "job"), text);
+		utf8_plain(line);
+		if (listing_width() == UINT_MAX)
+			puts(line);
+		else
+			listing_wrap(stdout, line, 2);
 	}
 }
 
-static int cmd_jobs_print_table(const json_t *answer, size_t older)
+/* Columns that a narrow terminal does without. */
+enum { COLUMN_USER = 2, COLUMN_HOME = 3, COLUMN_POLICY = 5, COLUMN_STARTED = 6 };
+
+static int cmd_jobs_print_table(const json_t *answer, size_t older, bool wide)
 {
 	static const struct listing_column columns[] = {
 		{"JOB", false},	 {"STATE", false},   {"USER", false},	{"HOME", false},
 		{"NODE", false}, {"POLICY", false},  {"STARTED", true}, {"ELAPSED", true},
 		{"EXIT", true},	 {"COMMAND", false},
 	};
+	static const unsigned char spare[] = {COLUMN_POLICY, COLUMN_HOME, COLUMN_STARTED,
+					      COLUMN_USER};
 	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
 	size_t i;
 	json_t *job;
@@ -336,6 +351,7 @@ static int cmd_jobs_print_table(const json_t *answer, size_t older)
 	json_array_foreach (json_object_get(answer, "jobs"), i, job)
 		cmd_jobs_row(l, job);
 	listing_cut(l);
+	listing_spare(l, spare, wide ? 0 : sizeof(spare));
 	rc = listing_print(l, stdout);
 	if (!rc && older)
 		printf("... and %zu older (--limit 0: all)\n", older);
@@ -350,6 +366,7 @@ int cmd_jobs(int argc, char **argv)
 	static const struct option options[] = {{"all", no_argument, NULL, 'a'},
 						{"limit", required_argument, NULL, OPTION_LIMIT},
 						{"here", no_argument, NULL, OPTION_HERE},
+						{"wide", no_argument, NULL, OPTION_WIDE},
 						JOB_COMMAND_OPTION_JSON,
 						JOB_COMMAND_OPTIONS,
 						{0}};
@@ -358,15 +375,16 @@ int cmd_jobs(int argc, char **argv)
 	json_t *answer = NULL;
 	long limit = -1;
 	struct jobs_asked asked = {0};
+	bool wide = false;
 	size_t older;
 	int c, rc;
 
 	while ((c = job_command_option(&command, argc, argv, "ah", options)) == 'a' ||
-	       c == OPTION_LIMIT || c == OPTION_HERE)
+	       c >= OPTION_LIMIT)
 		if (c == OPTION_LIMIT && take_limit(optarg, &limit))
 			return 2;
 		else if (c != OPTION_LIMIT)
-			*(c == 'a' ? &asked.all : &asked.here) = true;
+			*(c == 'a' ? &asked.all : c == OPTION_HERE ? &asked.here : &wide) = true;
 	if (c == JOB_COMMAND_LEAVE)
 		return command.status;
 	if (optind < argc) {
@@ -382,7 +400,7 @@ int cmd_jobs(int argc, char **argv)
 	}
 	older = cmd_jobs_cut(json_object_get(answer, "jobs"), limit) + (size_t)asked.left_out;
 	jobs_tell_missing(answer);
-	rc = command.json ? listing_print_json(answer) : cmd_jobs_print_table(answer, older);
+	rc = command.json ? listing_print_json(answer) : cmd_jobs_print_table(answer, older, wide);
 	json_decref(answer);
 	return rc || !asked.silent ? rc : 3;
 }

@@ -15,14 +15,16 @@
 static const char help[] =
 	"usage: iocom kill [-SIGNAL | -s SIGNAL] [--run-dir DIR] JOB...\n"
 	"       iocom kill -l\n"
-	"Sends SIGNAL (a name or a number) [TERM] to the first process of each JOB and its group;\n"
-	"KILL ends the whole job, 0 only asks whether it runs.\n\n"
-	"  JOB              as `iocom jobs` lists it, of any home node; n2-17 or 17 if no other\n"
-	"                   job has that number; last: your newest that was submitted here\n"
+	"Sends SIGNAL (a name or a number) [TERM] to the first process of each JOB and\n"
+	"its group; KILL ends the whole job, 0 only asks whether it runs.\n\n"
+	"  JOB              as `iocom jobs` lists it, of any home node; n2-17 or 17 if no\n"
+	"                   other job has that number; last: your newest that was\n"
+	"                   submitted here\n"
 	"  -s SIGNAL        the same as -SIGNAL\n"
 	"  -l               list the signals\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"exit status: 0; 1 a job got no signal (no such job, it has ended, no agent); 2 usage\n";
+	"exit status: 0; 1 a job got no signal (no such job, it has ended, no agent);\n"
+	"2 usage\n";
 
 /* Returns the number of a signal's name or number; negative: there is none. */
 static int signal_of(const char *text)
@@ -89,7 +91,8 @@ int cmd_kill(int argc, char **argv)
 	if (signal < 0 || optind >= argc) {
 		fprintf(stderr,
 			signal >= 0 ? "iocom kill: name the jobs (iocom jobs lists them)\n"
-				    : "iocom kill: there is no signal '%s'\n",
+				    : "iocom kill: there is no signal '%s' (iocom kill -l lists "
+				      "them)\n",
 			name);
 		return 2;
 	}

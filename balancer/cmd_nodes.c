@@ -16,33 +16,34 @@
 #define LARGE_MB 10000 /* memory is told in GB from here on, where there is little room */
 
 static const char help[] =
-	"usage: iocom nodes [--wide | --peers] [--json] [--watch[=SECONDS]] [--run-dir DIR]\n"
+	"usage: iocom nodes [--wide | --peers] [--json] [--watch[=SECONDS]]\n"
+	"                   [--run-dir DIR]\n"
 	"Prints the load matrix: what each node reported of itself, and how long ago.\n\n"
 	"  NODE      * marks this machine\n"
-	"  AGE       since its newest vector arrived; a node silent for 3 periods is dropped\n"
+	"  AGE       since its newest vector arrived; a node silent for 3 periods is\n"
+	"            dropped\n"
 	"  RUNQ      runnable tasks, mean of the period\n"
 	"  CORES     number x relative speed of one (a CPU quota counts as a slower one)\n"
 	"  MEM MB    requested / what jobs may use; with G at the end: GB\n"
-	"  EXPLICIT  I/O load: requests/s as tasks make them (the disk may split one into several, "
-	"which\n"
-	"            the disk line of iocom top counts).  Of each job the most of what it measured "
-	"and\n"
-	"            what it announced (--io-rate, or earlier runs of its class), until it ends\n"
-	"  IMPLICIT  the same for page faults, only measured\n"
-	"  DISK      utilisation; E(s) mean service time of a request; CAPACITY throughput\n"
-	"  LEFT      seconds of computing / at the disk that its tasks have left: jobs what their "
-	"class\n"
-	"            needs less what they did\n"
+	"  EXPL/s    explicit I/O (EXPLICIT/s): requests/s as tasks make them (the disk\n"
+	"            may split one into several, which the disk line of iocom top\n"
+	"            counts).  Of each job the most of what it measured and what it\n"
+	"            announced (--io-rate, or earlier runs of its class), until it ends\n"
+	"  IMPL/s    implicit I/O (IMPLICIT/s): the same for page faults, only measured\n"
+	"  DISK      utilisation; E(s) mean service time of a request; CAPACITY\n"
+	"            throughput\n"
+	"  LEFT      seconds of computing / at the disk that its tasks have left: jobs\n"
+	"            what their class needs less what they did\n"
 	"  SENT RECV TCP that leaves or enters the node\n"
 	"  JOBS      of iocom that run there\n"
-	"  OWNER     open, limited, draining, drained, closed: what its owner lets jobs of other "
-	"nodes do; "
-	"the\n"
-	"            lines below the table say more, `iocom owner --node` all\n\n"
-	"Below it: nodes that were dropped, and configured peers that are not heard, and why.\n\n"
-	"  --peers          all configured peers: heard, refused, timed out, key differs ...\n"
-	"  --wide           all columns, as on a terminal of 137 or more: E(s), CAPACITY, LEFT,\n"
-	"                   SENT and RECV, too\n"
+	"  OWNER     open, limited, draining, drained, closed: what its owner lets jobs\n"
+	"            of other nodes do; the lines below the table say more, and\n"
+	"            `iocom owner --node NODE` all\n\n"
+	"Below it: nodes that were dropped, and configured peers that are not heard, and\n"
+	"why.\n\n"
+	"  --peers          all configured peers, and why one is not heard\n"
+	"  --wide           all columns, as on a terminal of 137 or more: E(s), CAPACITY,\n"
+	"                   LEFT, SENT and RECV, too\n"
 	"  --json           the whole vectors, one document\n"
 	"  --watch[=S]      repeat every S seconds [1], also after a restart of the agent\n"
 	"  --run-dir DIR    the agent's directory\n\n"
@@ -173,26 +174,6 @@ static int cmd_nodes_print_peers(const json_t *answer)
 	return rc ? 1 : listing_end();
 }
 
-/* Those that are not heard; a node that was dropped has its line already if no more is known. */
-static void cmd_nodes_print_missing(const json_t *answer)
-{
-	const json_t *p;
-	char span[32];
-	size_t i;
-
-	json_array_foreach (json_object_get(answer, "peers"), i, p) {
-		const char *state = listing_string(p, "state"), *why = listing_string(p, "why");
-
-		if (json_is_true(json_object_get(p, "heard")) || !strcmp(state, "left") ||
-		    (!strcmp(state, "silent") &&
-		     json_is_number(json_object_get(p, "last_heard_s"))))
-			continue;
-		printf("peer %s: %s%s%s%s%s\n", listing_string(p, "peer"), state,
-		       *cmd_nodes_ago(span, p, "since_s") ? " for " : "", span, *why ? ": " : "",
-		       why);
-	}
-}
-
 /* Prints NAME, WHAT and TEXT, in as many lines as they need. */
 static void nodes_line(const char *name, const char *what, const char *text)
 {
@@ -202,6 +183,26 @@ static void nodes_line(const char *name, const char *what, const char *text)
 		return;
 	listing_wrap(stdout, line, 2);
 	free(line);
+}
+
+/* Those that are not heard; a node that was dropped has its line already if no more is known. */
+static void cmd_nodes_print_missing(const json_t *answer)
+{
+	const json_t *p;
+	char span[32], head[512];
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "peers"), i, p) {
+		const char *state = listing_string(p, "state"), *why = listing_string(p, "why");
+
+		if (json_is_true(json_object_get(p, "heard")) || !strcmp(state, "left") ||
+		    (!strcmp(state, "silent") &&
+		     json_is_number(json_object_get(p, "last_heard_s"))))
+			continue;
+		snprintf(head, sizeof(head), "peer %s: %s%s%s%s", listing_string(p, "peer"), state,
+			 *cmd_nodes_ago(span, p, "since_s") ? " for " : "", span, *why ? ": " : "");
+		nodes_line(head, "", why);
+	}
 }
 
 static int cmd_nodes_print_table(const json_t *answer, bool wide)
@@ -292,7 +293,7 @@ int cmd_nodes(int argc, char **argv)
 		else if (c == 'r')
 			run_dir = optarg;
 		else
-			return fputs(help, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
+			return c == 'h' ? fputs(help, stdout), 0 : listing_usage("iocom nodes");
 		if (c == 'w' && !(watch >= 0.1 && watch <= 86400)) {
 			fprintf(stderr,
 				"iocom nodes: --watch takes 0.1 to 86400 seconds, not '%s'\n",

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom owner` shows and changes what a node lets jobs of other nodes use. */
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,121 +11,196 @@
 #include "balancer/commands.h"
 #include "balancer/job_command.h"
 #include "balancer/listing.h"
+#include "balancer/reach.h"
 #include "balancer/settings/owner/owner.h"
-#include "user/attach.h"
-#include "user/pack.h"
+#include "user/clock.h"
+
+#define WAIT_NAP_NS	(CLOCK_NS_PER_S / 4) /* a drained node is noticed in so long, or ... */
+#define WAIT_NAP_MAX_NS (5 * CLOCK_NS_PER_S) /* ... in this, if it takes long */
+#define WAIT_GONE_NS	(60 * CLOCK_NS_PER_S)
+#define WAIT_MAX_S	(30 * 86400)
 
 static const char help[] =
 	"usage: iocom owner [--node NODE] [--json]\n"
 	"       iocom owner [--node NODE] [--reason TEXT] COMMAND...\n"
-	"Shows or changes the rules of a node's owner: what jobs of other nodes, its guests, may\n"
-	"use.  They hold at once at that node, and survive a restart.  Root of the node may "
-	"change\n"
-	"them, and users in its settings owners and administrators, from any node.\n\n"
+	"Shows or changes the rules of a node's owner: what jobs of other nodes, its\n"
+	"guests, may use. They hold at once at that node, and survive a restart. Root of\n"
+	"the node may change them, and users in its settings owners and administrators,\n"
+	"from any node.\n\n"
 	"  open, resume            guests get in\n"
 	"  close                   no new guest gets in; those that run go on\n"
 	"  drain                   the same, until none is left and the node is drained\n"
-	"  cap RESOURCE=VALUE...   what all guests together may use: cpu=50% memory=4G (or 25%)\n"
-	"                          disk=20MB/s network=10MB/s (or 25%); none: no cap of it\n"
+	"  cap RESOURCE=VALUE...   what all guests together may use: cpu=50% memory=4G\n"
+	"                          (or 25%) disk=20MB/s network=10MB/s (or 25%); none: no\n"
+	"                          cap of it\n"
 	"  cap none                no cap at all\n"
 	"  close disk|network      no guest gets in that is known to need it\n"
 	"  open disk|network       ends that\n"
-	"  users allow|deny LIST   names, uids, @groups; allow all, deny none: no such list\n"
+	"  users allow|deny LIST   names, uids, @groups; allow all, deny none: no such\n"
+	"                          list\n"
 	"  classes allow|deny LIST the same for classes of jobs\n"
-	"  hours SPANS             guests get in only then: mon-fri 20:00-08:00, sat+sun "
-	"00:00-24:00\n"
+	"  hours SPANS             guests get in only then: mon-fri 20:00-08:00, sat+sun\n"
+	"                          00:00-24:00\n"
 	"  hours always            ends that\n"
-	"  presence on|off         no new guest while somebody types at a terminal of the node\n"
-	"  expel [JOB...]          ends guests: SIGTERM, after the grace SIGKILL; restartable "
-	"jobs\n"
-	"                          run again elsewhere\n\n"
+	"  presence on|off         no new guest while somebody works there, at terminals\n"
+	"                          or in windows\n"
+	"  expel [JOB...]          ends guests: SIGTERM, after the grace SIGKILL;\n"
+	"                          restartable jobs run again elsewhere\n\n"
 	"  --node NODE      of another node [this one]\n"
 	"  --reason TEXT    why; users whose jobs do not get in read it\n"
-	"  --idle TIME      with presence on: nobody works there after so long without a key "
-	"[10m]\n"
+	"  --idle TIME      with presence on: nobody works there after so long without a\n"
+	"                   key [10m]\n"
 	"  --grace TIME     with expel: from SIGTERM to SIGKILL [30s]\n"
+	"  --wait [TIME]    with drain: until no guest is left, or so long; says how many\n"
+	"                   are\n"
 	"  --json           the rules, one document\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"exit status: 0; 1 failed (no agent, not allowed, a contradiction); 2 usage\n";
+	"exit status: 0; 1 failed (no agent, not allowed, a contradiction); 2 usage; 3\n"
+	"with --wait TIME: guests are left\n";
 
 struct owner_command {
 	struct job_command shared;
 	struct owner_ask ask;
-	bool show; /* no words were given */
+	char node[IOCOM_NAME_MAX]; /* "": this one */
+	bool show;		   /* only looks */
+	bool wait;		   /* until the node is drained */
+	uint32_t wait_s;	   /* so long at most; 0: any time */
 };
 
 /* --- asking --------------------------------------------------------------------- */
 
-static int owner_send(const struct owner_command *o, const msgpack_sbuffer *packed,
-		      const char *credential, json_t **answer, struct iocom_err *err)
+static int owner_ask_node(const struct owner_command *o, struct reach *reach,
+			  const struct owner_ask *ask, json_t **answer, struct iocom_err *err)
 {
-	msgpack_sbuffer buffer;
-	msgpack_packer pk;
-
-	pack_begin(&pk, &buffer, 4);
-	pack_str(&pk, "op", "owner");
-	pack_u64(&pk, "v", 1);
-	pack_bin(&pk, "packed", packed->data, packed->size);
-	pack_str(&pk, "cred", credential);
-	return client_ask(client_run_dir(o->shared.run_dir), &buffer, answer, err);
-}
-
-static int owner_show(const struct owner_command *o, json_t **answer, struct iocom_err *err)
-{
-	struct owner_ask ask = {.nwords = 1, .words = {"show"}};
-	msgpack_sbuffer packed;
+	msgpack_sbuffer request;
 	int rc;
 
-	memcpy(ask.node, o->ask.node, sizeof(ask.node));
-	owner_ask_pack(&ask, &packed);
-	rc = owner_send(o, &packed, "", answer, err);
-	msgpack_sbuffer_destroy(&packed);
+	owner_ask_request(ask, &request);
+	rc = reach_ask(reach, o->node, &request, answer, err);
+	msgpack_sbuffer_destroy(&request);
+	if (rc == -EIO)
+		iocom_err_prefix(err, "node %s refuses", o->node);
 	return rc;
 }
 
-/* Another node gets a credential for this very request, its agent's start, and now. */
-static int owner_prove(const struct owner_command *o, struct owner_ask *ask,
-		       msgpack_sbuffer *packed, char **credential, struct iocom_err *err)
+/* A change is for one start of the node's agent, which the node names first. */
+static int owner_tell_there(const struct owner_command *o, struct reach *reach, json_t **answer,
+			    struct iocom_err *err)
 {
-	struct credential_purpose purpose = {"owner", ask->node, ask->nonce, NULL, 0};
-	json_t *shown = NULL;
-	const char *socket;
-	int rc = owner_show(o, &shown, err);
+	static const struct owner_ask show = {.nwords = 1, .words = {"show"}};
+	int rc = owner_ask_node(o, reach, &show, answer, err);
 
-	if (rc)
+	if (rc || o->show)
 		return rc;
-	socket = listing_string(shown, "munge_socket");
-	ask->boot_id = strtoull(listing_string(shown, "boot_id"), NULL, 16);
-	ask->at_s = (uint64_t)time(NULL);
-	attach_nonce(ask->nonce);
-	owner_ask_pack(ask, packed);
-	purpose.packed = packed->data;
-	purpose.length = packed->size;
-	rc = credential_make(&purpose, *socket ? socket : NULL, credential, err);
-	if (rc)
-		msgpack_sbuffer_destroy(packed);
-	json_decref(shown);
-	return rc;
+	reach->boot_id = strtoull(listing_string(*answer, "boot_id"), NULL, 16);
+	json_decref(*answer);
+	*answer = NULL;
+	return owner_ask_node(o, reach, &o->ask, answer, err);
+}
+
+static int owner_tell_here(const struct owner_command *o, json_t **answer, struct iocom_err *err)
+{
+	msgpack_sbuffer request;
+
+	owner_ask_request(&o->ask, &request);
+	return client_ask(client_run_dir(o->shared.run_dir), &request, answer, err);
 }
 
 static int owner_tell(const struct owner_command *o, json_t **answer, struct iocom_err *err)
 {
-	struct owner_ask ask = o->ask;
-	msgpack_sbuffer packed;
-	char *credential = NULL;
+	struct reach reach;
+	bool alive = false;
+	int rc;
+
+	if (!*o->node)
+		return owner_tell_here(o, answer, err);
+	rc = reach_open(&reach, client_run_dir(o->shared.run_dir), err);
+	if (!rc && !strcmp(o->node, reach.self))
+		rc = owner_tell_here(o, answer, err);
+	else if (!rc && !reach_knows(&reach, o->node, &alive))
+		rc = iocom_err_set(err, -ENOENT, "no node %s is known; `iocom nodes` lists them",
+				   o->node);
+	else if (!rc && !alive)
+		rc = iocom_err_set(err, -EHOSTUNREACH, "node %s is silent", o->node);
+	else if (!rc)
+		rc = owner_tell_there(o, &reach, answer, err);
+	reach_close(&reach);
+	return rc;
+}
+
+/* --- waiting --------------------------------------------------------------------- */
+
+/* The time until the agent is asked again, AFTER_NS after the first time. */
+static void owner_nap(const struct owner_command *o, uint64_t after_ns)
+{
+	uint64_t nap_ns = after_ns / 4 + WAIT_NAP_NS, limit_ns = o->wait_s * CLOCK_NS_PER_S;
+	struct timespec nap;
+
+	if (nap_ns > WAIT_NAP_MAX_NS)
+		nap_ns = WAIT_NAP_MAX_NS;
+	if (o->wait_s && after_ns + nap_ns > limit_ns)
+		nap_ns = limit_ns - after_ns;
+	nap = (struct timespec){.tv_sec = (time_t)(nap_ns / CLOCK_NS_PER_S),
+				.tv_nsec = (long)(nap_ns % CLOCK_NS_PER_S)};
+	nanosleep(&nap, NULL);
+}
+
+/* Says how many guests are left, if that is not LEFT; returns how many. */
+static double owner_progress(const json_t *answer, double left)
+{
+	double guests = listing_number(answer, "guests");
+
+	if (guests > 0 && guests != left)
+		fprintf(stderr, "iocom owner: %.0f guest%s left at node %s\n", guests,
+			guests == 1 ? " is" : "s are", listing_string(answer, "node"));
+	return guests;
+}
+
+/* Asks again.  An agent that is being restarted may be gone for WAIT_GONE_NS, as *GONE_NS says. */
+static int owner_look(struct owner_command *o, json_t **answer, uint64_t *gone_ns,
+		      struct iocom_err *err)
+{
+	json_t *now = NULL;
+	int rc = owner_tell(o, &now, err);
+
+	if (!rc) {
+		json_decref(*answer);
+		*answer = now;
+		*gone_ns = 0;
+		return 0;
+	}
+	if (!*gone_ns)
+		*gone_ns = clock_boot_ns();
+	return clock_boot_ns() - *gone_ns < WAIT_GONE_NS ? 0 : rc;
+}
+
+/*
+ * Waits until the node, whose rules ANSWER shows, is drained.  Returns 0; 1: not in time; negative
+ * errno with the reason in ERR: somebody has ended the drain, or the agent is gone.
+ */
+static int owner_wait(struct owner_command *o, json_t **answer, struct iocom_err *err)
+{
+	uint64_t began_ns = clock_boot_ns(), gone_ns = 0, after_ns;
+	double left = 0;
 	int rc = 0;
 
-	if (o->show)
-		return owner_show(o, answer, err);
-	if (*ask.node)
-		rc = owner_prove(o, &ask, &packed, &credential, err);
-	else
-		owner_ask_pack(&ask, &packed);
-	if (rc)
-		return rc;
-	rc = owner_send(o, &packed, credential ? credential : "", answer, err);
-	msgpack_sbuffer_destroy(&packed);
-	free(credential);
+	o->ask = (struct owner_ask){.nwords = 1, .words = {"show"}};
+	o->show = true;
+	while (!rc) {
+		if (strcmp(listing_string(*answer, "state"), "draining") != 0)
+			return iocom_err_set(
+				err, -ECANCELED, "node %s is %s again: %s has ended the drain",
+				listing_string(*answer, "node"), listing_string(*answer, "state"),
+				listing_string(*answer, "by"));
+		left = owner_progress(*answer, left);
+		after_ns = clock_boot_ns() - began_ns;
+		if (left <= 0)
+			return 0;
+		if (o->wait_s && after_ns >= o->wait_s * CLOCK_NS_PER_S)
+			return 1;
+		owner_nap(o, after_ns);
+		rc = owner_look(o, answer, &gone_ns, err);
+	}
 	return rc;
 }
 
@@ -207,16 +284,25 @@ static int owner_wrong(const struct iocom_err *err)
 	return 2;
 }
 
+/* The time may be the next word. */
+static int owner_option_wait(struct owner_command *o, int argc, char **argv, struct iocom_err *err)
+{
+	o->wait = true;
+	if (!optarg && optind < argc && isdigit((unsigned char)argv[optind][0]))
+		optarg = argv[optind++];
+	return optarg ? owner_seconds_parse(optarg, 1, WAIT_MAX_S, &o->wait_s, err) : 0;
+}
+
 /* Returns 0 or 2. */
-static int owner_option(struct owner_command *o, int c)
+static int owner_option(struct owner_command *o, int c, int argc, char **argv)
 {
 	struct iocom_err err = {0};
 	int rc = 0;
 
-	if (c == 'n' && strlen(optarg) >= sizeof(o->ask.node))
+	if (c == 'n' && strlen(optarg) >= sizeof(o->node))
 		rc = iocom_err_set(&err, 2, "--node: '%.80s' is no name of a node", optarg);
 	else if (c == 'n')
-		strcpy(o->ask.node, optarg);
+		strcpy(o->node, optarg);
 	else if (c == 'R' && strlen(optarg) >= OWNER_REASON_MAX)
 		rc = iocom_err_set(&err, 2, "--reason: expected at most %d characters",
 				   OWNER_REASON_MAX - 1);
@@ -226,8 +312,10 @@ static int owner_option(struct owner_command *o, int c)
 		rc = owner_seconds_parse(optarg, OWNER_IDLE_MIN_S, 86400, &o->ask.idle_s, &err);
 	else if (c == 'g')
 		rc = owner_seconds_parse(optarg, 1, OWNER_GRACE_MAX_S, &o->ask.grace_s, &err);
-	if (rc && (c == 'i' || c == 'g'))
-		iocom_err_prefix(&err, c == 'i' ? "--idle" : "--grace");
+	else if (c == 'w')
+		rc = owner_option_wait(o, argc, argv, &err);
+	if (rc && (c == 'i' || c == 'g' || c == 'w'))
+		iocom_err_prefix(&err, c == 'i' ? "--idle" : c == 'g' ? "--grace" : "--wait");
 	return rc ? owner_wrong(&err) : 0;
 }
 
@@ -246,12 +334,16 @@ static int owner_take(struct owner_command *o, int argc, char **argv)
 		}
 		strcpy(o->ask.words[o->ask.nwords++], argv[optind]);
 	}
-	o->show = !o->ask.nwords || (o->ask.nwords == 1 && !strcmp(o->ask.words[0], "show"));
-	verb = o->ask.nwords ? o->ask.words[0] : "show";
+	if (!o->ask.nwords)
+		strcpy(o->ask.words[o->ask.nwords++], "show");
+	o->show = owner_ask_is_show(&o->ask);
+	verb = o->ask.words[0];
 	if (o->ask.idle_s && strcmp(verb, "presence") != 0)
 		iocom_err_set(&err, 2, "--idle goes with `presence on`");
 	else if (o->ask.grace_s && strcmp(verb, "expel") != 0)
 		iocom_err_set(&err, 2, "--grace goes with `expel`");
+	else if (o->wait && strcmp(verb, "drain") != 0)
+		iocom_err_set(&err, 2, "--wait goes with `drain`");
 	else if (o->show && *o->ask.reason)
 		iocom_err_set(&err, 2, "--reason goes with a command");
 	owner_init(&scratch);
@@ -266,28 +358,30 @@ int cmd_owner(int argc, char **argv)
 						{"reason", required_argument, NULL, 'R'},
 						{"idle", required_argument, NULL, 'i'},
 						{"grace", required_argument, NULL, 'g'},
+						{"wait", optional_argument, NULL, 'w'},
 						JOB_COMMAND_OPTION_JSON,
 						JOB_COMMAND_OPTIONS,
 						{0}};
 	struct owner_command o = {.shared = {.help = help, .usage_status = 2}};
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
-	int c, rc;
+	int c, rc, late;
 
 	while ((c = job_command_option(&o.shared, argc, argv, "h", options)) >= 0)
-		if (owner_option(&o, c))
+		if (owner_option(&o, c, argc, argv))
 			return 2;
 	if (c == JOB_COMMAND_LEAVE)
 		return o.shared.status;
 	if (owner_take(&o, argc, argv))
 		return 2;
-	if (owner_tell(&o, &answer, &err)) {
+	rc = owner_tell(&o, &answer, &err);
+	late = !rc && o.wait ? owner_wait(&o, &answer, &err) : 0;
+	if (rc || late < 0) {
 		fprintf(stderr, "iocom owner: %s\n", err.text);
+		json_decref(answer);
 		return 1;
 	}
-	if (json_is_object(answer))
-		json_object_del(answer, "munge_socket");
 	rc = o.shared.json ? listing_print_json(answer) : owner_print(answer);
 	json_decref(answer);
-	return rc;
+	return !rc && late ? 3 : rc;
 }

@@ -77,11 +77,12 @@ static int cmd_place_decide(const struct place *p, char **command)
 
 static int cmd_place_usage(bool asked)
 {
-	fprintf(asked ? stdout : stderr,
-		"%s%s\nexit status: 0; 1 failed (no agent, no such command, "
-		"unknown policy); 2 usage\n",
-		help, ask_help);
-	return asked ? 0 : 2;
+	if (!asked)
+		return listing_usage("iocom place");
+	printf("%s%s\nexit status: 0; 1 failed (no agent, no such command, "
+	       "unknown policy); 2 usage\n",
+	       help, ask_help);
+	return 0;
 }
 
 /* Takes one option.  Returns 0, else the exit code + 1. */

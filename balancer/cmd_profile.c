@@ -21,9 +21,12 @@ static const char help[] =
 	"       iocom profile forget CLASS [--user NAME]\n"
 	"       iocom profile export [FILE] [--class CLASS] [--force] [--user NAME]\n"
 	"       iocom profile import FILE [--dry-run] [--force] [--user NAME]\n"
-	"What your classes of jobs need (everybody's for root), learned from their runs.\n\n"
-	"  show CLASS       each need: its value, spread and confidence, and where it is from;\n"
-	"                   the phases of the last run; what predictions were off by\n"
+	"What your classes of jobs need (everybody's for root), learned from their runs:\n"
+	"the time that one computes (CPU), communicates (COM) and is at the disk (DISK);\n"
+	"INTENSIVE is what the last one did most.\n\n"
+	"  show CLASS       each need: its value, spread and confidence, and where it is\n"
+	"                   from; the phases of the last run; how far off predictions\n"
+	"                   were\n"
 	"  --input SIZE     what a run on so many bytes of files would need: 340M\n"
 	"  set CLASS NEED   your own values, which runs do not change; each NEED is an\n"
 	"                   option of iocom run, with the same meaning:\n"
@@ -101,8 +104,7 @@ static int profile_list_classes(struct profile_ask *ask)
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
 
-	profile_ask_begin(ask, "list", 0);
-	if (profile_ask_send(ask, &answer, &err))
+	if (profile_ask_list(ask, NULL, &answer, &err))
 		return profile_failed_to(&err);
 	return cmd_profile_answer(ask, answer, print_list);
 }
@@ -126,11 +128,7 @@ static int profile_show(struct profile_ask *ask)
 	struct iocom_err err = {0};
 	json_t *answer = NULL;
 
-	profile_ask_begin(ask, "list", 1 + (ask->input_mb >= 0));
-	pack_bin(&ask->pk, "class", ask->class_name, strlen(ask->class_name));
-	if (ask->input_mb >= 0)
-		pack_f64(&ask->pk, "input_mb", ask->input_mb);
-	if (profile_ask_send(ask, &answer, &err))
+	if (profile_ask_list(ask, ask->class_name, &answer, &err))
 		return profile_failed_to(&err);
 	if (!ask->json && !json_array_size(json_object_get(answer, "profiles"))) {
 		json_decref(answer);
@@ -278,7 +276,7 @@ static int profile_options(struct profile_ask *ask, int argc, char **argv)
 		if (c == 'h')
 			return fputs(help, stdout), -1;
 		if (c == '?')
-			return fputs(help, stderr), 2;
+			return listing_usage("iocom profile");
 		if (c < ASK_FIRST) {
 			rc = profile_take(ask, c);
 		} else if (placement_request_take(&ask->request, c, optarg, &err)) {

@@ -20,9 +20,9 @@ static const char help[] =
 	"usage: iocom report [--since WHEN] [--all | --user USER] [--policy P] [--node N]\n"
 	"                    [--json [--jobs]] [--run-dir DIR]\n"
 	"       iocom report --merge [--policy P] [--node N] [--json [--jobs]] FILE...\n"
-	"Says how much time balancing has saved: how long jobs that were submitted here took at\n"
-	"other nodes, beside what they would have taken here, and how good predictions were.\n"
-	"It is about your jobs, or everybody's for root.\n\n"
+	"Says how much time balancing has saved: how long jobs that were submitted here\n"
+	"took at other nodes, beside what they would have taken here, and how good\n"
+	"predictions were. It is about your jobs, or everybody's for root.\n\n"
 	"  --since WHEN     jobs submitted since then: 7d, 24h, 90m, 2026-05-17 or\n"
 	"                   \"2026-05-17 08:30\" [7d]\n"
 	"  --all            everybody's jobs (root)\n"
@@ -31,9 +31,11 @@ static const char help[] =
 	"  --node N         only jobs that ran at node N\n"
 	"  --json           one document\n"
 	"  --jobs           with --json: the jobs, too, for --merge\n"
-	"  --merge          read the documents of several nodes instead of asking the agent\n"
+	"  --merge          read the documents of several nodes instead of asking the\n"
+	"                   agent\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"exit status: 0; 1 failed (no agent, unknown policy or user, not your jobs); 2 usage\n";
+	"exit status: 0; 1 failed (no agent, unknown policy or user, not your jobs);\n"
+	"2 usage\n";
 
 #define WEEK_S (7 * 86400)
 

@@ -23,29 +23,35 @@
 static const char help[] =
 	"usage: iocom run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
 	"       iocom run -N LIST [OPTION...] [--] COMMAND [ARGUMENT...]\n"
-	"Places COMMAND on the best node and runs it there as you, with this directory, umask,\n"
-	"limits, environment, standard input, output and error, and returns its exit status.\n\n"
-	"  --env all|none|LIST  environment: everything [all], nothing, or NAME,NAME=VALUE,...\n"
-	"  --pty           give COMMAND a terminal: editors, shells, top; ~? tells the escapes\n"
+	"Places COMMAND on the best node and runs it there as you, with this directory,\n"
+	"umask, limits, environment, standard input, output and error, and returns its\n"
+	"exit status.\n\n"
+	"  --env all|none|LIST  environment: everything [all], nothing, or\n"
+	"                       NAME,NAME=VALUE,...\n"
+	"  --pty           give COMMAND a terminal: editors, shells, top; ~? tells the\n"
+	"                  escapes\n"
 	"  --escape CHAR   the escape key at a line's start: a character, ^X, or none [~]\n"
-	"  --grace S       seconds that the job goes on without contact to this program [30]\n"
+	"  --grace S       seconds that the job goes on without contact to this program\n"
+	"                  [30]\n"
 	"  --restartable   the job may be run again from its start when its node is lost\n"
 	"  --restarts N    at most N times [3]; means --restartable\n"
-	"  --detach        print the job's name and end once it runs; see iocom attach, wait;\n"
-	"                  with --pty the job keeps a terminal to come back to\n"
-	"  -n              standard input is /dev/null, as with ssh and rsh: for `while read` "
-	"loops\n"
-	"  --status-fd N   write one JSON object a line to descriptor N: placed, started, end\n"
+	"  --detach        print the job's name and end once it runs; see iocom attach,\n"
+	"                  wait; with --pty the job keeps a terminal to come back to\n"
+	"  -n              standard input is /dev/null, as with ssh and rsh: for\n"
+	"                  `while read` loops\n"
+	"  --status-fd N   write one JSON object a line to descriptor N: placed, started,\n"
+	"                  end\n"
 	"  --json          the same on standard error, where --status-fd is not given\n"
 	"  -v              say on standard error where the job goes, and why\n"
 	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n";
 
 static const char help_status[] =
-	"Ctrl-C and other signals go to the command; before its start the second one gives up.\n"
+	"Ctrl-C and other signals go to the command; before its start the second one\n"
+	"gives up.\n"
 	"exit status:\n"
-	"  the command's own; 128 + N when signal N ended it; 127 not found, 126 not executable;\n"
-	"  125 iocom failed before the start, or usage; 255 contact was lost and the outcome is\n"
-	"  unknown, or output could not be written\n";
+	"  the command's own; 128 + N when signal N ended it; 127 not found, 126 not\n"
+	"  executable; 125 iocom failed before the start, or usage; 255 contact was lost\n"
+	"  and the outcome is unknown, or output could not be written\n";
 
 struct run {
 	const char *name; /* "iocom run", or the command that uses it, for sentences */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "balancer/commands.h"
+#include "balancer/listing.h"
 #include "balancer/top/top.h"
 #include "balancer/top/top_far.h"
 
@@ -20,24 +21,27 @@
 
 static const char help[] =
 	"usage: iocom top [-bcjt] [-n COUNT] [-d SECONDS] [--json] [--sort KEY] [-u USER]\n"
-	"                 [-H NODE] [-f TEXT] [--active] [--io] [--no-color] [--no-wait] "
-	"[--direct]\n"
-	"                 [--run-dir DIR]\n"
-	"Shows what every task does to disks, network, CPU and memory, as the kernel counts it,\n"
-	"heaviest first.  Asks the agent; as root it counts by itself where no agent runs.\n\n"
+	"                 [-H NODE] [-f TEXT] [--active] [--io] [--no-color] [--no-wait]\n"
+	"                 [--direct] [--run-dir DIR]\n"
+	"Shows what every task does to disks, network, CPU and memory, as the kernel\n"
+	"counts it, heaviest first.  Asks the agent; as root it counts by itself where no\n"
+	"agent runs.\n\n"
 	"  -b, --batch          print a table per interval instead of a screen\n"
 	"  -n, --count COUNT    stop after so many intervals\n"
 	"  -d, --delay SECONDS  length of an interval, at least 0.1 (1)\n"
 	"      --json           one JSON object a line and interval (implies -b)\n"
 	"  -j, --jobs           show jobs (cgroups) instead of tasks\n"
-	"  -t, --tree           list tasks below their parents, jobs below their parent cgroups\n"
+	"  -t, --tree           list tasks below their parents, jobs below their parent\n"
+	"                       cgroups\n"
 	"      --sort KEY       order by KEY (share), one of:\n"
 	"                       ";
 static const char help_end[] =
-	"  -H, --node NODE      of another node, through this one's agent: your tasks there; as\n"
-	"                       root all, if it lets other nodes' root ask (allow_root)\n"
+	"  -H, --node NODE      of another node, through this one's agent: your tasks\n"
+	"                       there; as root all, if it lets other nodes' root ask\n"
+	"                       (allow_root)\n"
 	"  -u, --uid USER       only tasks and jobs of this user (name or number)\n"
-	"  -f, --filter TEXT    only rows that have all words of TEXT in name, user, job or pid\n"
+	"  -f, --filter TEXT    only rows that have all words of TEXT in name, user, job\n"
+	"                       or pid\n"
 	"      --active         only rows that did something\n"
 	"      --io             only rows that used disk or network\n"
 	"  -c, --command-lines  command lines instead of names\n"
@@ -66,9 +70,9 @@ static void print_help(FILE *out)
 	fputs(help, out);
 	for (unsigned i = 0; i < TOP_KEYS; i++)
 		fprintf(out, "%s%s",
-			i == 0	  ? ""
-			: i == 10 ? ",\n                       "
-				  : ", ",
+			i == 0	     ? ""
+			: i % 7 == 0 ? ",\n                       "
+				     : ", ",
 			top_key_name(i));
 	putc('\n', out);
 	fputs(help_end, out);
@@ -260,7 +264,7 @@ int cmd_top(int argc, char **argv)
 		if (*err.text)
 			fprintf(stderr, "iocom top: %s\n", err.text);
 		else
-			fprintf(stderr, "`iocom top --help` lists the options\n");
+			listing_usage("iocom top");
 		return 2;
 	}
 	setlocale(LC_CTYPE, "");

@@ -21,14 +21,15 @@
 
 static const char help[] =
 	"usage: iocom wait [--json] [--run-dir DIR] JOB...\n"
-	"Waits until every JOB has ended and returns the last job's exit status, as iocom run\n"
-	"would: 255 when the outcome is unknown, 125 when the job never started.\n\n"
-	"  JOB              as `iocom jobs` lists it, of any home node; n2-17 or 17 if no other\n"
-	"                   job has that number; last: your newest that was submitted here\n"
+	"Waits until every JOB has ended and returns the last job's exit status, as iocom\n"
+	"run would: 255 when the outcome is unknown, 125 when the job never started.\n\n"
+	"  JOB              as `iocom jobs` lists it, of any home node; n2-17 or 17 if no\n"
+	"                   other job has that number; last: your newest that was\n"
+	"                   submitted here\n"
 	"  --json           one object a job and line: state, exit status, times\n"
 	"  --run-dir DIR    the agent's directory\n\n"
-	"Ctrl-C ends the waiting; the jobs go on.  When the agent restarts, iocom wait asks it\n"
-	"again for 30 s.\n"
+	"Ctrl-C ends the waiting; the jobs go on.  When the agent restarts, iocom wait\n"
+	"asks it again for 30 s.\n"
 	"exit status: as above; 125 no such job, no agent, usage\n";
 
 static int cmd_wait_ask(const struct job_command *command, struct client_patience *patience,

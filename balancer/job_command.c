@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "balancer/listing.h"
 #include "balancer/reach.h"
 #include "user/pack.h"
 
@@ -25,7 +26,7 @@ int job_command_option(struct job_command *command, int argc, char **argv, const
 			command->status = 0;
 			return JOB_COMMAND_LEAVE;
 		case '?':
-			fputs(command->help, stderr);
+			listing_usage(argv[0]);
 			command->status = command->usage_status;
 			return JOB_COMMAND_LEAVE;
 		default:

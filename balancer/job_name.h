@@ -19,7 +19,7 @@ enum job_name_kind {
 	JOB_NAME_LAST,
 	JOB_NAME_WHOLE,
 	JOB_NAME_SHORT,
-	JOB_NAME_ODD, /* none of these; only an agent knows */
+	JOB_NAME_ODD, /* none of these: no job has such a name */
 };
 
 struct job_name {

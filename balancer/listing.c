@@ -23,6 +23,8 @@ struct listing {
 	char **cells;
 	size_t ncells, room;
 	bool cut;
+	const unsigned char *spare; /* columns that a narrow terminal does without */
+	size_t nspare;
 	unsigned limit; /* listing_limit; 0: none */
 	bool failed;
 };
@@ -50,6 +52,12 @@ int listing_end(void)
 	return 1;
 }
 
+int listing_usage(const char *command)
+{
+	fprintf(stderr, "`%s --help` lists the options\n", command);
+	return 2;
+}
+
 struct listing *listing_new(const struct listing_column *columns, size_t ncolumns)
 {
 	struct listing *l = calloc(1, sizeof(*l));
@@ -65,6 +73,14 @@ void listing_cut(struct listing *l)
 {
 	if (l)
 		l->cut = true;
+}
+
+void listing_spare(struct listing *l, const unsigned char *columns, size_t ncolumns)
+{
+	if (l) {
+		l->spare = columns;
+		l->nspare = ncolumns;
+	}
 }
 
 void listing_limit(struct listing *l, unsigned width)
@@ -218,15 +234,35 @@ static int column_width(const struct listing *l, size_t column)
 	return width > LISTING_NAME_MIN ? width : LISTING_NAME_MIN;
 }
 
+#define LEFT_OUT -2 /* the width of a column that is not shown: with its gap nothing */
+
+/* What the terminal's width is used for before the last column. */
+static unsigned used_before_last(const struct listing *l, const int *widths)
+{
+	int used = 0;
+
+	for (size_t c = 0; c + 1 < l->ncolumns; c++)
+		used += widths[c] + 2;
+	return (unsigned)used;
+}
+
+/* Leaves out spare columns, as many as it takes until the others fit. */
+static void leave_out(const struct listing *l, int *widths)
+{
+	unsigned width = listing_width();
+
+	for (size_t i = 0; i < l->nspare && width != UINT_MAX; i++)
+		if (used_before_last(l, widths) + CUT_MIN > width)
+			widths[l->spare[i]] = LEFT_OUT;
+}
+
 /* The terminal's columns left for the last column; INT_MAX: no terminal. */
 static int room_for_last(const struct listing *l, const int *widths)
 {
-	unsigned width = listing_width(), used = 0;
+	unsigned width = listing_width(), used = used_before_last(l, widths);
 
 	if (width == UINT_MAX)
 		return INT_MAX;
-	for (size_t c = 0; c + 1 < l->ncolumns; c++)
-		used += (unsigned)widths[c] + 2;
 	/* A narrow terminal still gets a usable last column. */
 	return (int)(width > used + CUT_MIN ? width - used : CUT_MIN);
 }
@@ -239,6 +275,8 @@ static void print_cell(const struct listing *l, const int *widths, FILE *out, si
 	char name[256];
 	int blanks;
 
+	if (widths[column] == LEFT_OUT)
+		return;
 	if (!column && l->limit) {
 		listing_name(name, sizeof(name), text, (unsigned)widths[0]);
 		text = name;
@@ -276,6 +314,7 @@ int listing_print(const struct listing *l, FILE *out)
 		return -ENOMEM;
 	for (size_t c = 0; c < l->ncolumns; c++)
 		widths[c] = column_width(l, c);
+	leave_out(l, widths);
 	for (size_t c = 0; c < l->ncolumns; c++)
 		print_cell(l, widths, out, c, l->columns[c].title);
 	for (size_t i = 0; i < l->ncells; i++)

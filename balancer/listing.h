@@ -14,6 +14,9 @@ int listing_print_json(const json_t *document);
 /* Flushes standard output.  Returns 0, or 1 after a message if not all could be written. */
 int listing_end(void);
 
+/* Says on standard error where the options of COMMAND are listed.  Returns 2, wrong usage. */
+int listing_usage(const char *command);
+
 /* A table whose columns are as wide as their widest cell. */
 struct listing_column {
 	const char *title;
@@ -27,6 +30,11 @@ void listing_free(struct listing *l);
 __attribute__((format(printf, 2, 3))) void listing_cell(struct listing *l, const char *fmt, ...);
 /* Cuts the last column, which is text, at the terminal's width if there is a terminal. */
 void listing_cut(struct listing *l);
+/*
+ * On a terminal too narrow for all columns, those of the COLUMNS, numbers of columns, are left out
+ * until the others fit, the first of them first.  The caller keeps COLUMNS, and calls listing_cut.
+ */
+void listing_spare(struct listing *l, const unsigned char *columns, size_t ncolumns);
 /*
  * Makes each row fit into WIDTH: names in the first column are cut in their middle for that, to
  * LISTING_NAME_MIN at least.

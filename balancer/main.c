@@ -49,6 +49,33 @@ static void main_usage(FILE *out)
 		     "The agent's directory is /run/iocom, or $IOCOM_RUN_DIR, or --run-dir DIR.\n");
 }
 
+/* How many letters A and B begin with together. */
+static size_t main_common(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+/* Returns the command that NAME was probably meant to be; NULL: none is like it. */
+static const struct command *main_guess(const char *name)
+{
+	const struct command *best = NULL;
+	size_t most = 1; /* letters: one is no likeness */
+
+	for (size_t i = 0; i < NCOMMANDS; i++) {
+		size_t n = main_common(name, commands[i].name);
+
+		if (n > most) {
+			most = n;
+			best = &commands[i];
+		}
+	}
+	return best;
+}
+
 static const struct command *main_find(const char *name)
 {
 	for (size_t i = 0; i < NCOMMANDS; i++)
@@ -86,6 +113,10 @@ int main(int argc, char **argv)
 		argv[1] = name;
 		return command->run(argc - 1, argv + 1);
 	}
-	fprintf(stderr, "iocom: there is no command '%s'; `iocom --help` lists them\n", argv[1]);
+	command = main_guess(argv[1]);
+	fprintf(stderr, "iocom: there is no command '%s'; ", argv[1]);
+	if (command)
+		fprintf(stderr, "did you mean %s? ", command->name);
+	fprintf(stderr, "`iocom --help` lists all\n");
 	return 2;
 }

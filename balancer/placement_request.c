@@ -19,21 +19,24 @@
 
 const char ask_help[] =
 	"where:\n"
-	"  --policy P      least-delay, iocm-re, io-re, cpu-re, nlb ...: iocom(1) lists all [the "
-	"agent's]\n"
+	"  --policy P      least-delay, iocm-re, io-re, cpu-re, nlb ...: iocom(1) lists\n"
+	"                  all [the agent's]\n"
 	"  --node N        this node and no other (it still has to admit the job)\n"
 	"  --comment TEXT  your own words about the job, which iocom explain shows\n"
-	"what the job needs (else: what earlier runs of its class measured; else a default):\n"
-	"  --class C       name of the job's class [its program, also within sh -c, python3 ...]\n"
-	"  --io SIZE       all that it reads from the disk and writes to it, for example 2G\n"
-	"  --io-rate R     requests per wall-clock second when it runs alone, as it makes them: "
-	"what\n"
-	"                  EXPLICIT of iocom nodes counts (the disk may cut one into several)\n"
+	"what the job needs (else: what earlier runs of its class measured; else a\n"
+	"default):\n"
+	"  --class C       name of the job's class [its program, also within sh -c,\n"
+	"                  python3 ...]\n"
+	"  --io SIZE       all that it reads from the disk and writes to it: 2G\n"
+	"  --io-rate R     requests per wall-clock second when it runs alone, as it makes\n"
+	"                  them: what EXPL/s of iocom nodes counts (the disk may cut one\n"
+	"                  into several)\n"
 	"  --io-size SIZE  bytes per request, for example 128K\n"
 	"  --requests N    requests in all, in place of --io\n"
 	"  --mem SIZE      memory, for example 500M or 2Gi\n"
 	"  --cpu-time S    seconds of computation at the reference speed\n"
-	"  --data PATH|SIZE  data that it reads and that must be at hand; informs the cost only\n"
+	"  --data PATH|SIZE  data that it reads and that must be at hand; informs the\n"
+	"                  cost only\n"
 	"  SIZE: bytes, or with K M G T (powers of 1000) or Ki Mi Gi Ti (powers of 1024)\n";
 
 void placement_request_init(struct placement_request *r)
@@ -150,6 +153,9 @@ static int request_take_size(struct placement_request *r, const struct request_o
 		return iocom_err_set(err, -EINVAL,
 				     "--%s takes a size such as 500M or 2Gi, not '%s'", o->name,
 				     text);
+	if (o->need == NEED_IO_SIZE_KB && bytes <= 0)
+		return iocom_err_set(err, -EINVAL, "--%s: a request has more than 0 bytes",
+				     o->name);
 	r->ask.need.value[o->need] = bytes / o->unit;
 	return 0;
 }

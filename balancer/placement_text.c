@@ -152,7 +152,16 @@ static void sentence(const struct placement *p, FILE *out)
 	fprintf(out, "%s).", r->holds ? "" : " does not hold");
 }
 
-/* "Expected: 4.4 s there, 9.0 s at home (corrected by 1.3 there, 0.9 at home)", without an end. */
+/* A factor that two digits do not tell from 1 tells people nothing. */
+static bool corrected(double factor)
+{
+	return factor < 0.995 || factor >= 1.005;
+}
+
+/*
+ * "Expected: 4.4 s there, 9.0 s at home (corrected by a factor of 1.3 there, 0.9 at home)", without
+ * an end.
+ */
 static void expected_clause(const struct placement *p, FILE *out)
 {
 	const struct rules_expectation *e = &p->expectation;
@@ -165,11 +174,11 @@ static void expected_clause(const struct placement *p, FILE *out)
 	if (away)
 		fprintf(out, "%s there, ", there);
 	fprintf(out, "%s at home", home);
-	if (away && (e->there_factor != 1 || e->home_factor != 1))
-		fprintf(out, " (corrected by %.2g there, %.2g at home)", e->there_factor,
-			e->home_factor);
-	else if (e->home_factor != 1)
-		fprintf(out, " (corrected by %.2g)", e->home_factor);
+	if (away && (corrected(e->there_factor) || corrected(e->home_factor)))
+		fprintf(out, " (corrected by a factor of %.3g there, %.3g at home)",
+			e->there_factor, e->home_factor);
+	else if (corrected(e->home_factor))
+		fprintf(out, " (corrected by a factor of %.3g)", e->home_factor);
 }
 
 /* What was expected and, if TOOK is not NULL, what the job took. */

@@ -14,9 +14,10 @@
 
 #include "balancer/client.h"
 #include "balancer/listing.h"
+#include "balancer/profile/profile.h"
 
 #define PART_MAX (900u << 10) /* of a document, in one request */
-#define FILE_MAX (256u << 20)
+#define FILE_MAX (32u << 20)  /* more than all that one user may have */
 
 void profile_ask_begin(struct profile_ask *ask, const char *what, size_t more)
 {
@@ -31,6 +32,45 @@ void profile_ask_begin(struct profile_ask *ask, const char *what, size_t more)
 int profile_ask_send(struct profile_ask *ask, json_t **answer, struct iocom_err *err)
 {
 	return client_ask(ask->request.run_dir, &ask->buffer, answer, err);
+}
+
+static int profile_ask_part(struct profile_ask *ask, const char *class_name, json_int_t from,
+			    json_t **answer, struct iocom_err *err)
+{
+	profile_ask_begin(ask, "list", (size_t)1 + (class_name != NULL) + (ask->input_mb >= 0));
+	pack_u64(&ask->pk, "from", (uint64_t)from);
+	if (class_name)
+		pack_bin(&ask->pk, "class", class_name, strlen(class_name));
+	if (ask->input_mb >= 0)
+		pack_f64(&ask->pk, "input_mb", ask->input_mb);
+	return profile_ask_send(ask, answer, err);
+}
+
+int profile_ask_list(struct profile_ask *ask, const char *class_name, json_t **answer,
+		     struct iocom_err *err)
+{
+	json_t *part = NULL;
+	json_int_t next, from;
+	int rc = profile_ask_part(ask, class_name, 0, answer, err);
+
+	if (rc)
+		return rc;
+	next = json_integer_value(json_object_get(*answer, "next"));
+	json_object_del(*answer, "next");
+	for (from = 0; next > from && !rc; json_decref(part)) {
+		from = next;
+		part = NULL;
+		rc = profile_ask_part(ask, class_name, from, &part, err);
+		next = json_integer_value(json_object_get(part, "next"));
+		if (!rc && json_array_extend(json_object_get(*answer, "profiles"),
+					     json_object_get(part, "profiles")))
+			rc = iocom_err_set(err, -EPROTO, "the agent's answer has no profiles");
+	}
+	if (rc) {
+		json_decref(*answer);
+		*answer = NULL;
+	}
+	return rc;
 }
 
 static int profile_file_fail(const struct iocom_err *err)
@@ -99,31 +139,74 @@ static int export_print(const json_t *document)
 	return listing_end();
 }
 
-int profile_file_export(struct profile_ask *ask)
+/* Asks for the classes behind AFTER. */
+static int export_part(struct profile_ask *ask, const char *after, json_t **answer,
+		       struct iocom_err *err)
 {
 	const char *class_name = ask->request.ask.class_name;
-	bool to_file = ask->file && strcmp(ask->file, "-") != 0;
-	struct iocom_err err = {0};
-	const json_t *document;
-	json_t *answer = NULL;
-	double left_out;
-	int rc;
 
-	profile_ask_begin(ask, "export", *class_name != 0);
+	profile_ask_begin(ask, "export", (*class_name != 0) + (size_t)1);
+	pack_bin(&ask->pk, "after", after, strlen(after));
 	if (*class_name)
 		pack_bin(&ask->pk, "class", class_name, strlen(class_name));
-	if (profile_ask_send(ask, &answer, &err))
-		return profile_file_fail(&err);
-	document = json_object_get(answer, "document");
-	left_out = listing_number(answer, "left_out");
-	if (left_out > 0)
+	return profile_ask_send(ask, answer, err);
+}
+
+/* Adds the classes of PART to *DOCUMENT, which begins as that of the first part. */
+static int export_join(json_t **document, json_t *part, struct iocom_err *err)
+{
+	json_t *more = json_object_get(part, "document");
+
+	if (!json_is_array(json_object_get(more, "profiles")))
+		return iocom_err_set(err, -EPROTO, "the agent's answer has no classes");
+	if (!*document)
+		*document = json_incref(more);
+	else if (json_array_extend(json_object_get(*document, "profiles"),
+				   json_object_get(more, "profiles")))
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* Asks for all parts. */
+static int export_ask(struct profile_ask *ask, json_t **document, double *left_out,
+		      struct iocom_err *err)
+{
+	char after[PROFILE_CLASS_MAX] = "", before[PROFILE_CLASS_MAX];
+	int rc;
+
+	do {
+		json_t *part = NULL;
+
+		strcpy(before, after);
+		rc = export_part(ask, before, &part, err);
+		if (!rc)
+			rc = export_join(document, part, err);
+		*left_out += listing_number(part, "left_out");
+		snprintf(after, sizeof(after), "%s", listing_string(part, "after"));
+		json_decref(part);
+		if (!rc && *after && strcmp(after, before) <= 0)
+			rc = iocom_err_set(err, -EPROTO, "the agent's answers have no order");
+	} while (!rc && *after);
+	return rc;
+}
+
+int profile_file_export(struct profile_ask *ask)
+{
+	bool to_file = ask->file && strcmp(ask->file, "-") != 0;
+	struct iocom_err err = {0};
+	json_t *document = NULL;
+	double left_out = 0;
+	int rc = export_ask(ask, &document, &left_out, &err);
+
+	if (!rc && left_out > 0)
 		fprintf(stderr,
 			"iocom profile: %.0f class%s left out: JSON cannot hold such a name\n",
 			left_out, left_out == 1 ? " is" : "es are");
-	rc = !to_file				? export_print(document)
+	rc = rc					? profile_file_fail(&err)
+	     : !to_file				? export_print(document)
 	     : export_file(ask, document, &err) ? profile_file_fail(&err)
 						: 0;
-	json_decref(answer);
+	json_decref(document);
 	return rc;
 }
 
@@ -155,7 +238,7 @@ static int import_read(const char *file, char **text, size_t *length, struct ioc
 		if (ferror(in))
 			rc = iocom_err_set(err, -EIO, "cannot read %s: %s", file, strerror(errno));
 		else if (*length > FILE_MAX)
-			rc = iocom_err_set(err, -EFBIG, "%s is larger than 256 MiB", file);
+			rc = iocom_err_set(err, -EFBIG, "%s is larger than 32 MiB", file);
 	}
 	if (!standard)
 		fclose(in);
@@ -233,6 +316,32 @@ static int import_parts(struct profile_ask *ask, const json_t *document, bool dr
 	return rc;
 }
 
+/* Checks what the agent, which gets one part at a time, does not see. */
+static int import_check(const struct profile_ask *ask, const json_t *profiles,
+			struct iocom_err *err)
+{
+	json_t *seen = json_object(), *one;
+	int rc = seen ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+	size_t i;
+
+	if (!rc && json_array_size(profiles) > PROFILE_CLASSES_MAX)
+		rc = iocom_err_set(err, -E2BIG, "%s has %zu classes; iocom keeps %d of a user",
+				   ask->file, json_array_size(profiles), PROFILE_CLASSES_MAX);
+	for (i = 0; i < json_array_size(profiles) && !rc; i++) {
+		const char *name;
+
+		one = json_array_get(profiles, i);
+		name = json_string_value(json_object_get(one, "class"));
+		if (name && json_object_get(seen, name))
+			rc = iocom_err_set(err, -EINVAL, "%s: class '%.63s' is there twice",
+					   ask->file, name);
+		else if (name && json_object_set_new(seen, name, json_true()))
+			rc = iocom_err_set(err, -ENOMEM, "out of memory");
+	}
+	json_decref(seen);
+	return rc;
+}
+
 /* A document of many classes; what is wrong with it otherwise, the agent says. */
 static int import_large(struct profile_ask *ask, const char *text, size_t length,
 			struct imported *sum, struct iocom_err *err)
@@ -249,6 +358,8 @@ static int import_large(struct profile_ask *ask, const char *text, size_t length
 		rc = iocom_err_set(err, -EINVAL,
 				   "%s: this is no document of `iocom profile export`", ask->file);
 	else
+		rc = import_check(ask, json_object_get(document, "profiles"), err);
+	if (!rc)
 		rc = import_parts(ask, document, true, sum, err);
 	if (!rc && !ask->dry_run)
 		rc = import_parts(ask, document, false, sum, err);

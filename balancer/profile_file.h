@@ -25,6 +25,12 @@ struct profile_ask {
 void profile_ask_begin(struct profile_ask *ask, const char *what, size_t more);
 /* Sends it.  Returns 0 or negative errno with the reason in ERR. */
 int profile_ask_send(struct profile_ask *ask, json_t **answer, struct iocom_err *err);
+/*
+ * Asks for the profiles of the class, or of all (NULL), in as many parts as there are.  Returns 0
+ * or negative errno with the reason in ERR.
+ */
+int profile_ask_list(struct profile_ask *ask, const char *class_name, json_t **answer,
+		     struct iocom_err *err);
 
 /* These return the exit status. */
 int profile_file_export(struct profile_ask *ask);

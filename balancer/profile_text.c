@@ -7,6 +7,13 @@
 #include <string.h>
 
 #include "balancer/listing.h"
+#include "balancer/view/amount.h"
+
+/* A class that was only described by its user has no run, and so no numbers. */
+static bool profile_text_ran(const json_t *profile)
+{
+	return listing_number(profile, "runs") > 0;
+}
 
 static void profile_text_span(struct listing *l, const json_t *object, const char *key)
 {
@@ -32,6 +39,11 @@ int profile_text_table(const json_t *profiles)
 		listing_cell(l, "%s", listing_string(p, "class"));
 		listing_cell(l, "%s", listing_string(p, "user"));
 		listing_cell(l, "%.0f", listing_number(p, "runs"));
+		if (!profile_text_ran(p)) {
+			for (size_t c = 3; c < sizeof(columns) / sizeof(columns[0]); c++)
+				listing_cell(l, "-");
+			continue;
+		}
 		listing_cell(l, "%s", listing_string(p, "intensive"));
 		profile_text_span(l, p, "cpu_ms");
 		profile_text_span(l, p, "com_ms");
@@ -158,10 +170,12 @@ static void profile_text_value(char out[48], enum profile_unit unit, double valu
 {
 	if (unit == UNIT_MS)
 		listing_span(out, 48, value);
+	else if (unit == UNIT_MB)
+		amount_of_mb(out, 48, value);
+	else if (value > 0 && value < 1) /* the mean of some runs with and some without */
+		snprintf(out, 48, "%.2f", value);
 	else
 		listing_quantity(out, 48, value);
-	if (unit == UNIT_MB)
-		strcat(out, " MB");
 }
 
 /* Two digits that count, for there is little room. */
@@ -199,7 +213,7 @@ static void profile_text_line(struct listing *l, const json_t *profile,
 	const json_t *need = json_object_get(json_object_get(profile, "needs"), line->need);
 	const json_t *set =
 		line->set ? json_object_get(json_object_get(profile, "set"), line->set) : NULL;
-	bool known = listing_number(profile, "runs") > 0;
+	bool known = profile_text_ran(profile);
 	char value[48], spread[48];
 
 	profile_text_value(value, line->unit, listing_number(need, "value"));
@@ -266,7 +280,8 @@ int profile_text_class(const json_t *profile)
 	int rc = profile_text_needs(profile);
 
 	profile_text_set_only(profile);
-	if (!rc && listing_number(profile, "runs") > 0)
+	/* An imported class has no last run here. */
+	if (!rc && json_array_size(json_object_get(json_object_get(profile, "last_run"), "phases")))
 		rc = print_phases(profile);
 	return rc ? rc : print_corrections(profile);
 }

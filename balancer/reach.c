@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "balancer/client.h"
@@ -80,7 +81,10 @@ bool reach_knows(const struct reach *reach, const char *node, bool *alive)
 static int reach_seal(const struct reach *reach, const char *node, const msgpack_sbuffer *request,
 		      msgpack_packer *pk, struct iocom_err *err)
 {
-	struct user_ask ask = {.request = request->data, .length = request->size};
+	struct user_ask ask = {.boot_id = reach->boot_id,
+			       .at_s = (uint64_t)time(NULL),
+			       .request = request->data,
+			       .length = request->size};
 	char *credential = NULL;
 	void *packed = NULL;
 	size_t length;
@@ -164,6 +168,12 @@ struct reach_one {
 	int rc;
 };
 
+/* "is silent" and "did not answer in 1 s" go on from the node's name; other reasons do not. */
+static bool reach_predicate(const char *why)
+{
+	return !strncmp(why, "is ", 3) || !strncmp(why, "did ", 4);
+}
+
 static void reach_took(void *arg, const char *node, json_t *answer, const char *why, bool silent)
 {
 	struct reach_one *one = arg;
@@ -172,7 +182,9 @@ static void reach_took(void *arg, const char *node, json_t *answer, const char *
 		one->answer = json_incref(answer);
 		one->rc = 0;
 	} else if (silent) {
-		one->rc = iocom_err_set(one->err, -EHOSTUNREACH, "node %s: %.400s", node, why);
+		one->rc = iocom_err_set(one->err, -EHOSTUNREACH,
+					reach_predicate(why) ? "node %s %.400s" : "node %s: %.400s",
+					node, why);
 	} else {
 		one->rc = iocom_err_set(one->err, -EIO, "%.400s", why);
 	}
@@ -290,25 +302,30 @@ int reach_job(struct reach *reach, const char *text, char job[SPEC_JOB_MAX], str
 {
 	struct job_name name;
 	struct reach_named named = {.name = &name, .self = reach->self};
+	bool unknown;
 	int rc;
 
 	job_name_parse(text, &name);
 	if (strlen(text) >= SPEC_JOB_MAX)
 		return iocom_err_set(err, -ENOENT, "no job has so long a name");
 	strcpy(job, text);
+	if (name.kind == JOB_NAME_ODD)
+		return iocom_err_set(err, -ENOENT,
+				     "'%.100s' is no job's name; `iocom jobs --all` lists yours",
+				     text);
 	if (name.kind != JOB_NAME_SHORT)
 		return 0;
-	if (*name.home && strcmp(name.home, reach->self) != 0 &&
-	    !reach_knows(reach, name.home, NULL))
-		return 0; /* it is no short name, then; the agent says what it is not */
+	unknown = *name.home && strcmp(name.home, reach->self) != 0 &&
+		  !reach_knows(reach, name.home, NULL);
 	rc = reach_short(reach, &name, &named, err);
 	if (rc)
 		return rc;
 	if (!named.all)
 		return iocom_err_set(err, -ENOENT,
-				     "no job of yours has the number %s%s%s; `iocom jobs --all` "
+				     "no job of yours has the number %s%s%s%s; `iocom jobs --all` "
 				     "lists them",
-				     name.number, *name.home ? " at node " : "", name.home);
+				     name.number, *name.home ? " at node " : "", name.home,
+				     unknown ? ", which is not known here" : "");
 	if (named.all > 1 && named.live != 1)
 		return iocom_err_set(err, -ENOTUNIQ, "'%s' may be %s%s: write the whole name", text,
 				     named.list, named.listed < named.all ? " and others" : "");

@@ -20,6 +20,7 @@ struct reach {
 	const char *self; /* this node's name, "" if unknown */
 	const char *munge_socket; /* NULL: the default */
 	unsigned wait_ms;	  /* how long reach_all waits for 64 nodes */
+	uint64_t boot_id;	  /* the start of the agent that is asked; 0: any */
 };
 
 /* Returns 0 or negative errno with the reason in ERR; reach_close in any case. */

@@ -10,6 +10,7 @@
  *   net.bpf.h     TCP                         remotes.bpf.h  TCP by remote address
  *   walk.bpf.h    the sweep, faster           standin.bpf.h  TCP on older kernels
  *   disks.bpf.h   where a disk's numbers are  compat.bpf.h   kernel differences
+ *   journal.bpf.h what file systems write for jobs
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -25,6 +26,7 @@
 #include "ledger.bpf.h"
 #include "carried.bpf.h"
 #include "block.bpf.h"
+#include "journal.bpf.h"
 #include "net.bpf.h"
 #include "standin.bpf.h"
 #include "tasks.bpf.h"

@@ -286,7 +286,7 @@ __noinline int charge_writer(struct writer *writer, u64 bytes, u64 ops, bool rea
 	}
 	process = writer->process;
 	if (disk)
-		job_disk_add(writer->cgid, disk->device, ops, bytes);
+		job_disk_add(writer->cgid, disk->device, ops, bytes, 0);
 	cpu = fold_begin();
 	job = job_get(writer->cgid);
 	charge_counters(job, writer->class, bytes, ops, read);

@@ -84,7 +84,7 @@ struct disk_mark {
 #define PLACE_IGNORED	0x80000000u /* a disk in memory is no load */
 #define SERVICE_UNIT_NS 16
 
-/* What a job's tasks submitted to one disk. */
+/* What a job's tasks submitted to one disk, and what its file system writes for them. */
 struct job_disk_key {
 	__u64 cgid;
 	__u32 device;
@@ -93,6 +93,7 @@ struct job_disk_key {
 struct job_disk_value {
 	__u64 operations;
 	__u64 bytes;
+	__u64 metadata_bytes; /* the file system's own, for the job (bpf/journal.bpf.h) */
 };
 #define JOB_DISKS 8192
 

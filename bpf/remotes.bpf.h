@@ -38,6 +38,9 @@ struct {
 	__type(value, u32);
 } remote_free SEC(".maps"), remote_free_other SEC(".maps");
 
+/* How often a slot was taken from the first and the second queue. */
+__u64 remotes_taken[2];
+
 /* Takes the peer's address in network order; an IPv4 address mapped into IPv6 becomes IPv4. */
 static __always_inline void remote_address(struct sock *sk, struct remote_key *key)
 {
@@ -69,6 +72,7 @@ static __noinline u32 remote_enter(struct remote_key *key, bool other)
 	if (other ? bpf_map_pop_elem(&remote_free_other, &index)
 		  : bpf_map_pop_elem(&remote_free, &index))
 		return 0;
+	__sync_fetch_and_add(&remotes_taken[other], 1);
 	slot = bpf_map_lookup_elem(&remotes, &index);
 	if (!slot)
 		return 0;

@@ -160,6 +160,12 @@ __u32 reader_tid;
 __u32 runnable;
 __u32 accounting;
 __u32 moves; /* moves of any task between cgroups */
+/*
+ * Set after something was put into the pair of an even or odd epoch, or added to `job_disks`: user
+ * space reads these tables only then, because to find them empty costs as much as to read them.
+ */
+__u32 epoch_filled[2];
+__u32 job_disks_added;
 __u64 drops[DROPS];
 __u64 lost[COUNTERS]; /* a struct counters: what did not fit into a full `jobs` */
 struct {
@@ -238,15 +244,23 @@ __noinline int counters_add(struct counters *into, struct counters *from)
  * stack. */
 static const volatile struct late_value nothing_late = {};
 
+/* Read once, because user space may change it at any time. */
+static __always_inline bool epoch_is_odd(void)
+{
+	return *(volatile u32 *)&epoch & 1;
+}
+
 /* Returns the job's counters, new ones if necessary, or `lost` if there is no room. */
 static __always_inline struct counters *job_get(u64 cgid)
 {
-	void *map = epoch & 1 ? (void *)&jobs_odd : (void *)&jobs_even;
+	bool odd = epoch_is_odd();
+	void *map = odd ? (void *)&jobs_odd : (void *)&jobs_even;
 	struct counters *job = bpf_map_lookup_elem(map, &cgid);
 
 	if (!job) {
 		bpf_map_update_elem(map, &cgid, (const void *)&nothing_late.counters, BPF_NOEXIST);
 		job = bpf_map_lookup_elem(map, &cgid);
+		epoch_filled[odd] = 1;
 	}
 	if (job)
 		return job;
@@ -259,15 +273,17 @@ static __always_inline void job_add(u64 cgid, struct counters *what)
 	counters_add(job_get(cgid), what);
 }
 
-static __noinline int job_disk_add(u64 cgid, u32 device, u64 operations, u64 bytes)
+static __noinline int job_disk_add(u64 cgid, u32 device, u64 operations, u64 bytes, u64 metadata)
 {
 	struct job_disk_key key = {.cgid = cgid, .device = device};
-	struct job_disk_value fresh = {operations, bytes}, *value;
+	struct job_disk_value fresh = {operations, bytes, metadata}, *value;
 
 	value = bpf_map_lookup_elem(&job_disks, &key);
 	if (!value) {
-		if (!bpf_map_update_elem(&job_disks, &key, &fresh, BPF_NOEXIST))
+		if (!bpf_map_update_elem(&job_disks, &key, &fresh, BPF_NOEXIST)) {
+			job_disks_added = 1;
 			return 0;
+		}
 		value = bpf_map_lookup_elem(&job_disks, &key);
 	}
 	if (!value) {
@@ -276,6 +292,9 @@ static __noinline int job_disk_add(u64 cgid, u32 device, u64 operations, u64 byt
 	}
 	__sync_fetch_and_add(&value->operations, operations);
 	__sync_fetch_and_add(&value->bytes, bytes);
+	__sync_fetch_and_add(&value->metadata_bytes, metadata);
+	if (!job_disks_added)
+		job_disks_added = 1;
 	return 0;
 }
 
@@ -283,7 +302,7 @@ static __always_inline void job_disk_flush(struct thread_state *state)
 {
 	if (state->on_disk.bytes)
 		job_disk_add(state->cgid, state->disk_device, state->on_disk.operations,
-			     state->on_disk.bytes);
+			     state->on_disk.bytes, 0);
 	state->on_disk.operations = state->on_disk.bytes = 0;
 }
 
@@ -312,12 +331,14 @@ static __always_inline void late_identify(struct late_value *value, struct task_
 /* Returns the process's late value, a new one if necessary; NULL: no room. */
 static __always_inline struct late_value *late_find(const struct process_key *key)
 {
-	void *map = epoch & 1 ? (void *)&late_odd : (void *)&late_even;
+	bool odd = epoch_is_odd();
+	void *map = odd ? (void *)&late_odd : (void *)&late_even;
 	struct late_value *value = bpf_map_lookup_elem(map, key);
 
 	if (!value) {
 		bpf_map_update_elem(map, key, (const void *)&nothing_late, BPF_NOEXIST);
 		value = bpf_map_lookup_elem(map, key);
+		epoch_filled[odd] = 1;
 	}
 	return value;
 }

@@ -178,7 +178,7 @@ bench-decision: $(BUILD)/tests/bench/bench_decision ## a placement from request 
 	@$< $(WHAT)
 
 .PHONY: bench-profiles
-bench-profiles: all $(BUILD)/tests/tools/truth ## learned needs of real programs against the truth, after 1, 3 and 10 runs (root, 8 minutes); WHAT="--programs sort,gzip"
+bench-profiles: all $(BUILD)/tests/tools/truth ## learned needs of real programs against the truth, after 1, 3 and 10 runs (root, 12 minutes); WHAT="--programs sort,gzip"
 	@bash tests/bench/profiles/bench.sh --build $(BUILD) $(WHAT)
 
 FIGURES ?= $(BUILD)/figures

@@ -10,14 +10,18 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <ini.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#define VALUE_SHOWN 80
+#define VALUE_SHOWN	 80
+#define CONFIG_SIZE_MOST (1 << 20) /* bytes of a file */
 
 /* '-' in a flag means '_' in a file; we accept both in both. */
 static bool config_is(const char *flag, const char *name)
@@ -147,7 +151,12 @@ static char *config_next_line(char *out, int size, void *arg)
 		return NULL;
 	r->line++;
 	n = strlen(out);
-	if (n && out[n - 1] != '\n' && !feof(r->file)) {
+	if (!n) {
+		r->rc = iocom_err_set(r->err, -EINVAL, "%s:%d: a NUL byte: this is no text",
+				      r->path, r->line);
+		return NULL;
+	}
+	if (out[n - 1] != '\n' && !feof(r->file)) {
 		r->rc = iocom_err_set(r->err, -EINVAL, "%s:%d: line longer than %d characters",
 				      r->path, r->line, size - 2);
 		return NULL;
@@ -181,16 +190,38 @@ static int config_handle(void *arg, const char *section, const char *name, const
 	return r->rc == 0;
 }
 
+/*
+ * Opens PATH if it is a file that can be read to its end: an agent that reads its settings again
+ * must not wait for somebody who writes into a pipe.  Returns 0 or negative errno.
+ */
+static int config_open(const char *path, FILE **out, struct iocom_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc = 0;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		rc = iocom_err_set(err, -errno, "cannot read the configuration %s: %s", path,
+				   strerror(errno));
+	else if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)) /* /dev/null is an empty one */
+		rc = iocom_err_set(err, -EINVAL, "the configuration %s is not a plain file", path);
+	else if (st.st_size > CONFIG_SIZE_MOST)
+		rc = iocom_err_set(err, -EFBIG, "the configuration %s is larger than 1 MiB", path);
+	*out = rc ? NULL : fdopen(fd, "r");
+	if (!rc && !*out)
+		rc = iocom_err_set(err, -ENOMEM, "out of memory");
+	if (rc && fd >= 0)
+		close(fd);
+	return rc;
+}
+
 int config_read(const struct config_program *program, const char *path, void *target,
 		struct iocom_err *err)
 {
 	struct reading r = {.program = program, .path = path, .target = target, .err = err};
-	int line;
+	int line, rc = config_open(path, &r.file, err);
 
-	r.file = fopen(path, "re");
-	if (!r.file)
-		return iocom_err_set(err, -errno, "cannot read the configuration %s: %s", path,
-				     strerror(errno));
+	if (rc)
+		return rc;
 	line = ini_parse_stream(config_next_line, &r, config_handle, &r);
 	if (!r.rc && ferror(r.file))
 		r.rc = iocom_err_set(err, -EIO, "cannot read the configuration %s: %s", path,
@@ -313,6 +344,28 @@ int config_load(const struct config_program *program, int argc, char **argv, voi
 	return rc;
 }
 
+#define HELP_WIDTH  80
+#define HELP_INDENT 24 /* where what an option does begins */
+
+/* Prints FLAG and what it does, in lines of at most HELP_WIDTH columns. */
+static void config_help_option(FILE *out, const char *flag, const char *does)
+{
+	int at = fprintf(out, "  --%s", flag);
+
+	if (at >= HELP_INDENT) {
+		fputc('\n', out);
+		at = 0;
+	}
+	at += fprintf(out, "%*s", HELP_INDENT - at - 1, "");
+	for (size_t n; *does; does += n + strspn(does + n, " ")) {
+		n = strcspn(does, " ");
+		if (at + 1 + (int)n > HELP_WIDTH)
+			at = fprintf(out, "\n%*s", HELP_INDENT - 1, "") - 1;
+		at += fprintf(out, " %.*s", (int)n, does);
+	}
+	fputc('\n', out);
+}
+
 char *config_help(const struct config_program *program)
 {
 	char *text = NULL;
@@ -322,23 +375,23 @@ char *config_help(const struct config_program *program)
 	if (!out)
 		return NULL;
 	fprintf(out, "Usage: %s [OPTION]...\n%s\n\n", program->name, program->summary);
-	fprintf(out, "  --%-28s %s\n", "config FILE", "read this configuration");
+	config_help_option(out, "config FILE", "read this configuration");
 	for (size_t i = 0; i < program->nkeys; i++) {
 		const struct config_key *key = &program->keys[i];
-		char flag[64];
+		bool usual = key->fallback && *key->fallback;
+		char flag[64], does[256];
 
 		snprintf(flag, sizeof(flag), "%s %s", key->name, key->argument);
-		fprintf(out, "  --%-28s %s", flag, key->help);
-		if (key->fallback && *key->fallback)
-			fprintf(out, " [%s]", key->fallback);
-		fputc('\n', out);
+		snprintf(does, sizeof(does), "%s%s%s%s", key->help, usual ? " [" : "",
+			 usual ? key->fallback : "", usual ? "]" : "");
+		config_help_option(out, flag, does);
 	}
-	fprintf(out, "  --%-28s %s\n  --%-28s %s\n", "help", "print this help", "version",
-		"print the version");
+	config_help_option(out, "help", "print this help");
+	config_help_option(out, "version", "print the version");
 	fprintf(out,
-		"\nEvery option is also a key of section [%s] in the configuration%s%s, with "
+		"\nEvery option is also a key of section [%s] in the configuration\n%s%swith "
 		"'_' for '-'.\n",
-		program->section, program->file ? " " : "", program->file ? program->file : "");
+		program->section, program->file ? program->file : "", program->file ? ", " : "");
 	if (fclose(out)) {
 		free(text);
 		return NULL;

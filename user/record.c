@@ -123,6 +123,8 @@ void record_pack_exit(msgpack_packer *pk, const struct record_exit *end)
 	pack_u64(pk, "max_rss_kb", end->max_rss_kb);
 	pack_u64(pk, "oom_kills", end->oom_kills);
 	pack_u64(pk, "forks_refused", end->forks_refused);
+	pack_u64(pk, "cpu_us", end->cpu_us);
+	pack_u64(pk, "begin_us", end->begin_us);
 	pack_bin(pk, "text", end->text, strlen(end->text));
 }
 
@@ -244,6 +246,8 @@ int record_read_exit(int dir, struct record_exit *end)
 		rc = -EBADMSG;
 	(void)unpack_u64(&message.data, "oom_kills", &end->oom_kills);
 	(void)unpack_u64(&message.data, "forks_refused", &end->forks_refused);
+	(void)unpack_u64(&message.data, "cpu_us", &end->cpu_us);
+	(void)unpack_u64(&message.data, "begin_us", &end->begin_us);
 	end->pid = (pid_t)pid;
 	end->kind = (uint8_t)kind;
 	end->value = (uint32_t)value;
@@ -292,6 +296,38 @@ int record_read_spool(int dir, struct record_spool *spool)
 	return rc;
 }
 
+int record_write_expelled(int dir, const struct record_expelled *expelled)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+	int rc;
+
+	pack_begin(&pk, &buffer, 4);
+	pack_u64(&pk, "v", 1);
+	pack_bin(&pk, "why", expelled->why, strlen(expelled->why));
+	pack_u64(&pk, "due_ns", expelled->due_ns);
+	pack_bool(&pk, "asked", expelled->asked);
+	rc = record_put(dir, "expelled", &buffer, NULL);
+	msgpack_sbuffer_destroy(&buffer);
+	return rc;
+}
+
+int record_read_expelled(int dir, struct record_expelled *expelled)
+{
+	msgpack_unpacked message;
+	int rc = get(dir, "expelled", &message);
+
+	*expelled = (struct record_expelled){0};
+	if (rc)
+		return rc;
+	if (unpack_str(&message.data, "why", expelled->why, sizeof(expelled->why)) ||
+	    !expelled->why[0] || unpack_u64(&message.data, "due_ns", &expelled->due_ns) ||
+	    unpack_bool(&message.data, "asked", &expelled->asked))
+		rc = -EBADMSG;
+	msgpack_unpacked_destroy(&message);
+	return rc;
+}
+
 int64_t record_spool_bytes(int dir)
 {
 	struct stat out, err;
@@ -309,8 +345,9 @@ int record_lock(int dir)
 
 static void record_remove_named(const char *jobs_dir, const char *name)
 {
-	static const char *const files[] = {"start",  "exit",	  ".start",   ".exit",	  "spool",
-					    ".spool", RECORD_OUT, RECORD_ERR, RECORD_TAIL};
+	static const char *const files[] = {"start",	 "exit",     ".start",	 ".exit",
+					    "spool",	 ".spool",   RECORD_OUT, RECORD_ERR,
+					    RECORD_TAIL, "expelled", ".expelled"};
 	const size_t usual = 2;
 	char path[PATH_MAX], directory[PATH_MAX];
 

@@ -3,8 +3,9 @@
  * A job's record on the target's disk: JOBS_DIR/JOB/start, written before the process starts,
  * and JOBS_DIR/JOB/exit, written after it ended. If output is kept for clients that attach,
  * there are also `out`, `err`, `spool`, which describes them, and `tail` (record_tail.h). The
- * shim writes; the agent reads, also one that starts later. A file appears whole or not at all
- * (temporary name, then rename). The shim holds a lock on the directory while it lives.
+ * shim writes, all but `expelled`; the agent reads, also one that starts later. A file appears
+ * whole or not at all (temporary name, then rename). The shim holds a lock on the directory while
+ * it lives.
  */
 #ifndef IOCOM_RECORD_H
 #define IOCOM_RECORD_H
@@ -38,7 +39,19 @@ struct record_exit {
 	uint64_t end_ns, wall_ms, max_rss_kb;
 	uint64_t oom_kills;	/* processes killed for want of memory; 0 from an older shim */
 	uint64_t forks_refused; /* of the job, or of its user's jobs meanwhile (cgroup_user.h) */
+	/*
+	 * The CPU time of its first process and of those that were waited for, to the last
+	 * instruction, and of it what the shim's steps took before exec; 0 from an older shim.
+	 */
+	uint64_t cpu_us, begin_us;
 	char text[256];
+};
+
+/* `expelled`: the node's owner sends the job away.  The agent writes it, for its next start. */
+struct record_expelled {
+	char why[160];
+	uint64_t due_ns; /* SIGKILL, CLOCK_BOOTTIME */
+	bool asked;	 /* SIGTERM was sent */
 };
 
 #define RECORD_OUT "out"
@@ -65,7 +78,7 @@ void record_sync(int dir);
  * Packs END's RECORD_EXIT_FIELDS fields into a map that the caller began. The shim also uses it
  * to report to its agent.
  */
-#define RECORD_EXIT_FIELDS 9
+#define RECORD_EXIT_FIELDS 11
 void record_pack_exit(msgpack_packer *pk, const struct record_exit *end);
 /* These return 0; -ENOENT: no such file; -EBADMSG: damaged. */
 int record_read_start(int dir, struct record_start *start);
@@ -78,6 +91,9 @@ int record_write_spool(int dir, const struct record_spool *spool);
 /* Reserves room for one more record_write_spool, even if the disk fills meanwhile. */
 int record_reserve_spool(int dir);
 int record_read_spool(int dir, struct record_spool *spool);
+/* These return 0 or negative errno; reading: -ENOENT: it may stay; -EBADMSG: damaged. */
+int record_write_expelled(int dir, const struct record_expelled *expelled);
+int record_read_expelled(int dir, struct record_expelled *expelled);
 /* Returns the bytes of output kept in DIR; -ENOENT: none is kept or ever will be. */
 int64_t record_spool_bytes(int dir);
 /*

@@ -157,19 +157,6 @@ int attach_seal(const struct attach_ask *ask, const void *packed, size_t length,
 	return seal_to(&to, munge_socket, credential, err);
 }
 
-static struct binding purpose_of(const struct credential_purpose *p)
-{
-	return (struct binding){p->purpose, "", p->node, p->nonce, p->packed, p->length};
-}
-
-int credential_make(const struct credential_purpose *purpose, const char *munge_socket,
-		    char **credential, struct iocom_err *err)
-{
-	const struct binding to = purpose_of(purpose);
-
-	return seal_to(&to, munge_socket, credential, err);
-}
-
 int user_ask_seal(const struct user_ask *ask, const void *packed, size_t length,
 		  const char *munge_socket, char **credential, struct iocom_err *err)
 {
@@ -299,14 +286,6 @@ int attach_bound(const struct attach_ask *ask, const void *packed, size_t length
 		 const struct credential *credential, const char *node, struct iocom_err *err)
 {
 	const struct binding to = attach_of(ask, packed, length);
-
-	return binding_check(&to, node, credential, err);
-}
-
-int credential_binds(const struct credential_purpose *purpose, const struct credential *credential,
-		     const char *node, struct iocom_err *err)
-{
-	const struct binding to = purpose_of(purpose);
 
 	return binding_check(&to, node, credential, err);
 }

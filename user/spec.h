@@ -77,17 +77,6 @@ void spec_hash(const void *data, size_t length, uint8_t hash[SPEC_HASH_BYTES]); 
  */
 int spec_seal(const struct spec *spec, const void *packed, size_t length, const char *munge_socket,
 	      char **credential, struct iocom_err *err); /* credential: free() */
-/*
- * A credential for PURPOSE ("owner"): it binds NODE, NONCE and LENGTH bytes of PACKED.  Returns as
- * spec_seal; credential_binds as spec_bound.
- */
-struct credential_purpose {
-	const char *purpose, *node, *nonce;
-	const void *packed;
-	size_t length;
-};
-int credential_make(const struct credential_purpose *purpose, const char *munge_socket,
-		    char **credential, struct iocom_err *err);
 /* What munged says about a credential: who made it, and what it binds. */
 struct credential {
 	uid_t uid;
@@ -110,8 +99,5 @@ void credential_free(struct credential *credential);
  */
 int spec_bound(const struct spec *spec, const void *packed, size_t length,
 	       const struct credential *credential, const char *node, struct iocom_err *err);
-
-int credential_binds(const struct credential_purpose *purpose, const struct credential *credential,
-		     const char *node, struct iocom_err *err);
 
 #endif

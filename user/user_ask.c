@@ -7,7 +7,7 @@
 
 #include "user/pack.h"
 
-#define USER_ASK_VERSION 1
+#define USER_ASK_VERSION 2
 
 int user_ask_pack(const struct user_ask *ask, void **data, size_t *length)
 {
@@ -16,10 +16,12 @@ int user_ask_pack(const struct user_ask *ask, void **data, size_t *length)
 
 	if (ask->length > USER_ASK_REQUEST_MAX)
 		return -E2BIG;
-	pack_begin(&pk, &buffer, 4);
+	pack_begin(&pk, &buffer, 6);
 	pack_u64(&pk, "v", USER_ASK_VERSION);
 	pack_str(&pk, "node", ask->node);
 	pack_str(&pk, "nonce", ask->nonce);
+	pack_u64(&pk, "boot_id", ask->boot_id);
+	pack_u64(&pk, "at_s", ask->at_s);
 	pack_bin(&pk, "request", ask->request, ask->length);
 	*length = buffer.size;
 	*data = msgpack_sbuffer_release(&buffer);
@@ -37,8 +39,9 @@ static int user_ask_take(struct user_ask *ask, const msgpack_object *map, struct
 				     "the same one on all nodes");
 	if (unpack_str(map, "node", ask->node, sizeof(ask->node)) || !ask->node[0] ||
 	    unpack_str(map, "nonce", ask->nonce, sizeof(ask->nonce)) || strlen(ask->nonce) != 32 ||
-	    strspn(ask->nonce, "0123456789abcdef") != 32 || !request ||
-	    request->type != MSGPACK_OBJECT_BIN || !request->via.bin.size ||
+	    strspn(ask->nonce, "0123456789abcdef") != 32 ||
+	    unpack_u64(map, "boot_id", &ask->boot_id) || unpack_u64(map, "at_s", &ask->at_s) ||
+	    !request || request->type != MSGPACK_OBJECT_BIN || !request->via.bin.size ||
 	    request->via.bin.size > USER_ASK_REQUEST_MAX)
 		return iocom_err_set(err, -EBADMSG, "the user's request is malformed");
 	ask->request = request->via.bin.ptr;

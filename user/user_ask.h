@@ -4,7 +4,8 @@
  * a credential that binds it.  Neither agent can change it, use it for another node, or ask
  * something that the user did not.
  *
- *   map { "v", "node", "nonce", "request": bin }      the request as a local client sends it
+ *   map { "v", "node", "nonce", "boot_id", "at_s", "request": bin }
+ *                                                 the request as a local client sends it
  *
  * The MUNGE payload: map { "type": "ask", "job": "", "node", "nonce", "hash": bin }; it lives
  * SPEC_CREDENTIAL_TTL_S, and only root may open it.
@@ -13,6 +14,7 @@
 #define IOCOM_USER_ASK_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "iocom/err.h"
 #include "user/spec.h"
@@ -24,6 +26,8 @@
 struct user_ask {
 	char node[64];		    /* the node that is asked */
 	char nonce[SPEC_NONCE_MAX]; /* 16 random bytes in hex; attach_nonce makes them */
+	uint64_t boot_id;	    /* the start of its agent that is asked; 0: any */
+	uint64_t at_s;		    /* CLOCK_REALTIME */
 	const void *request;	    /* borrowed */
 	size_t length;
 };

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "agent/base/seldom.h"
 #include "user/clock.h"
 
 #define AT_ONCE	 16 /* connections taken before others get their turn */
@@ -42,14 +43,11 @@ bool acceptor_must_wait(int error)
 
 static void acceptor_pause(struct acceptor *a, int error)
 {
-	uint64_t now = loop_boot_ns(a->base->loop);
-
 	loop_remove(a->base->loop, &a->entry);
 	loop_start(a->base->loop, &a->again, ACCEPTOR_PAUSE_NS);
 	a->base->counters->accepts_paused++;
-	if (a->said_ns && now - a->said_ns < AGAIN_NS)
+	if (!seldom_again(&a->said_ns, loop_boot_ns(a->base->loop), AGAIN_NS))
 		return;
-	a->said_ns = now;
 	log_write(a->base->log, LOG_L_ERROR,
 		  "cannot take a connection: %s; connections wait until there is room (raise the "
 		  "limit of open files)",

@@ -13,6 +13,8 @@
 #include "user/clock.h"
 
 #define BATCH	       64
+#define EARLY_PART     8 /* of a timer's laxness */
+#define EARLY_MOST_NS  (100 * CLOCK_NS_PER_MS)
 #define POSTS_PER_WAKE 64 /* posts that run before timers and descriptors get their turn */
 
 struct loop {
@@ -21,6 +23,7 @@ struct loop {
 	struct loop_timer *timers; /* sorted by due time */
 	struct epoll_event batch[BATCH];
 	int nbatch;
+	uint64_t slept_until_ns; /* when it woke, or would have at the latest */
 	struct loop_fd wake;
 	pthread_mutex_t lock; /* guards the post queue only */
 	struct loop_post *first, **last;
@@ -222,6 +225,11 @@ void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns)
 
 	loop_cancel(loop, timer);
 	timer->due_ns = loop_boot_ns(loop) + delay_ns;
+	timer->early_ns = timer->lax_ns / EARLY_PART;
+	if (timer->early_ns > EARLY_MOST_NS)
+		timer->early_ns = EARLY_MOST_NS;
+	if (timer->early_ns > delay_ns / 2) /* else it might fire again and again */
+		timer->early_ns = delay_ns / 2;
 	while (*p && (*p)->due_ns <= timer->due_ns)
 		p = &(*p)->next;
 	timer->next = *p;
@@ -240,16 +248,28 @@ static uint64_t latest_ns(const struct loop *loop)
 	return latest;
 }
 
-/* Fires the timers that are due; returns the milliseconds until the loop must wake, or -1. */
+/* Returns a timer that may fire at NOW; those that are due come first. */
+static struct loop_timer *loop_ripe(const struct loop *loop, uint64_t now)
+{
+	struct loop_timer *t = loop->timers;
+
+	if (!t || t->due_ns <= now)
+		return t;
+	if (loop->is_virtual)
+		return NULL;
+	while (t && t->due_ns - t->early_ns > now)
+		t = t->due_ns > now + EARLY_MOST_NS ? NULL : t->next;
+	return t;
+}
+
+/* Fires the timers that may; returns the milliseconds until the loop must wake, or -1. */
 static int run_timers(struct loop *loop)
 {
 	uint64_t now = loop_boot_ns(loop), latest;
+	struct loop_timer *t;
 
-	while (loop->timers && loop->timers->due_ns <= now) {
-		struct loop_timer *t = loop->timers;
-
-		loop->timers = t->next;
-		t->active = false;
+	while ((t = loop_ripe(loop, now))) {
+		loop_cancel(loop, t);
 		t->fire(t->arg);
 	}
 	if (!loop->timers)
@@ -262,14 +282,31 @@ static int run_timers(struct loop *loop)
 	return now > 60000 ? 60000 : (int)now;
 }
 
+uint64_t loop_late_ns(const struct loop *loop, const struct loop_timer *timer)
+{
+	uint64_t now = loop_boot_ns(loop), due = timer->due_ns;
+
+	if (due < loop->slept_until_ns)
+		due = loop->slept_until_ns;
+	return now > due ? now - due : 0;
+}
+
 /* Waits at most WAIT_MS (-1: for ever) for descriptors, and serves those that are ready. */
 static int serve(struct loop *loop, int wait_ms)
 {
+	uint64_t latest = wait_ms < 0 ? UINT64_MAX : (uint64_t)wait_ms * CLOCK_NS_PER_MS;
 	int served;
 
+	if (wait_ms > 0)
+		latest += loop_boot_ns(loop);
 	loop->nbatch = epoll_wait(loop->epoll_fd, loop->batch, BATCH, wait_ms);
 	if (loop->nbatch < 0 && errno != EINTR)
 		return -errno;
+	if (wait_ms) {
+		loop->slept_until_ns = loop_boot_ns(loop);
+		if (loop->slept_until_ns > latest)
+			loop->slept_until_ns = latest;
+	}
 	for (int i = 0; i < loop->nbatch && !loop->stop; i++) {
 		struct loop_fd *entry = loop->batch[i].data.ptr;
 

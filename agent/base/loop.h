@@ -27,10 +27,12 @@ struct loop_timer {
 	void *arg;
 	uint64_t due_ns; /* CLOCK_BOOTTIME */
 	/*
-	 * It may fire so much later, so that an idle loop wakes less often.  A virtual loop fires
-	 * it when it is due.
+	 * It may fire so much later, or an eighth of that earlier if the loop is awake, so that an
+	 * idle loop wakes less often: what is due once a second then comes with what is due in each
+	 * period.  A virtual loop fires it when it is due.
 	 */
 	uint64_t lax_ns;
+	uint64_t early_ns; /* set by loop_start */
 	struct loop_timer *next;
 	bool active;
 };
@@ -70,6 +72,12 @@ int loop_new_virtual(struct loop **loop, uint64_t boot_ns, uint64_t real_ns, str
 void loop_advance(struct loop *loop, uint64_t span_ns);
 /* For a handler on a virtual loop: it takes SPAN_NS, and nothing else happens meanwhile. */
 void loop_spend(struct loop *loop, uint64_t span_ns);
+
+/*
+ * For the handler of TIMER: how long the loop kept it waiting.  The loop's own choice to sleep
+ * longer for a lax timer does not count, only what it then did with its time, or slept too long.
+ */
+uint64_t loop_late_ns(const struct loop *loop, const struct loop_timer *timer);
 
 /* (Re)starts a timer that fires once, DELAY_NS from now. */
 void loop_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ns);

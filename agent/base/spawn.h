@@ -23,5 +23,10 @@ int spawn_lift(const int *fds, size_t n, int *high);
  * Starts PROGRAM; FDS (N) become its 3, 4, ... and stay the caller's.  Returns 0 or negative errno.
  */
 int spawn_spawn(const char *program, char *const argv[], const int *fds, size_t n, pid_t *pid);
+/*
+ * Starts PROGRAM; what it writes to its 1 can be read from *OUTPUT, which does not block; its 2 is
+ * at /dev/null.  Returns 0 or negative errno.
+ */
+int spawn_output(const char *program, char *const argv[], int *output, pid_t *pid);
 
 #endif

@@ -19,7 +19,7 @@ static void tick_fire(void *arg)
 {
 	struct tick *tick = arg;
 	uint64_t now = loop_boot_ns(tick->loop), due = tick->timer.due_ns, most = 0;
-	uint64_t late = now - due, *in_slot;
+	uint64_t late = loop_late_ns(tick->loop, &tick->timer), *in_slot;
 
 	tick_turn(tick, now);
 	in_slot = &tick->late_ns[tick->slot % TICK_SLOTS];
@@ -31,13 +31,20 @@ static void tick_fire(void *arg)
 	tick->counters->ticks++;
 	tick->counters->tick_late_ms = most / CLOCK_NS_PER_MS;
 	/* The next tick that is not yet missed, counted from when this one was due. */
-	loop_start(tick->loop, &tick->timer, TICK_NS - late % TICK_NS);
+	due += TICK_NS;
+	if (due <= now)
+		due = now + TICK_NS - (now - due) % TICK_NS;
+	loop_start(tick->loop, &tick->timer, due - now);
 }
 
-void tick_start(struct tick *tick, struct loop *loop, struct counters *counters)
+void tick_start(struct tick *tick, struct loop *loop, struct counters *counters, uint64_t with_ns)
 {
+	uint64_t now = loop_boot_ns(loop), first = TICK_NS;
+
 	*tick = (struct tick){.loop = loop, .counters = counters};
-	tick->timer = (struct loop_timer){.fire = tick_fire, .arg = tick};
-	tick_turn(tick, loop_boot_ns(loop));
-	loop_start(loop, &tick->timer, TICK_NS);
+	tick->timer = (struct loop_timer){.fire = tick_fire, .arg = tick, .lax_ns = TICK_LAX_NS};
+	tick_turn(tick, now);
+	if (with_ns > now)
+		first = (with_ns - now - 1) % TICK_NS + 1;
+	loop_start(loop, &tick->timer, first);
 }

@@ -18,7 +18,7 @@ static const char *const peer_type_names[PEER_TYPES] = {
 	[PEER_ADMIT] = "admit",	      [PEER_STARTED] = "started", [PEER_DONE] = "done",
 	[PEER_KILL] = "kill",	      [PEER_RENEW] = "renew",	  [PEER_HELLO] = "hello",
 	[PEER_PROGRESS] = "progress", [PEER_KEY] = "key",	  [PEER_ATTACH] = "attach",
-	[PEER_OWNER] = "owner",	      [PEER_USER] = "user",
+	[PEER_USER] = "user",
 };
 
 const char *peer_type_name(enum peer_type type)
@@ -80,11 +80,6 @@ void peer_request_pack(const struct peer_request *r, msgpack_sbuffer *out)
 		break;
 	case PEER_KEY:
 		pack_begin(&pk, out, 0);
-		break;
-	case PEER_OWNER:
-		pack_begin(&pk, out, 2);
-		pack_str(&pk, "cred", r->owner->credential);
-		pack_bin(&pk, "packed", r->owner->packed, r->owner->length);
 		break;
 	case PEER_USER:
 		pack_begin(&pk, out, 2);
@@ -184,27 +179,6 @@ static int unpack_attach(struct peer_request *r, const msgpack_object *body)
 	return 0;
 }
 
-static int unpack_owner(struct peer_request *r, const msgpack_object *body)
-{
-	const msgpack_object *packed = unpack_get(body, "packed");
-	struct peer_owner *owner;
-
-	if (!packed || packed->type != MSGPACK_OBJECT_BIN || !packed->via.bin.size ||
-	    packed->via.bin.size > PEER_PACKED_MAX)
-		return -EBADMSG;
-	owner = calloc(1, sizeof(*owner));
-	if (!owner)
-		return -ENOMEM;
-	if (unpack_str(body, "cred", owner->credential, sizeof(owner->credential))) {
-		free(owner);
-		return -EBADMSG;
-	}
-	owner->length = packed->via.bin.size;
-	memcpy(owner->packed, packed->via.bin.ptr, owner->length);
-	r->owner = owner;
-	return 0;
-}
-
 /* The two are copied into one piece, which begins with the credential. */
 static int unpack_user(struct peer_request *r, const msgpack_object *body)
 {
@@ -263,8 +237,6 @@ int peer_request_unpack(struct peer_request *r, enum peer_type type, const char 
 		return 0;
 	case PEER_ATTACH:
 		return unpack_attach(r, body);
-	case PEER_OWNER:
-		return unpack_owner(r, body);
 	case PEER_USER:
 		return unpack_user(r, body);
 	default:
@@ -278,8 +250,6 @@ void peer_request_free(struct peer_request *r)
 		free((void *)r->order);
 	else if (r->type == PEER_DONE || r->type == PEER_PROGRESS)
 		free((void *)r->done.reports);
-	else if (r->type == PEER_OWNER)
-		free((void *)r->owner);
 	else if (r->type == PEER_USER)
 		free((void *)r->user.credential);
 	*r = (struct peer_request){.type = PEER_HELLO};
@@ -349,19 +319,15 @@ void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msg
 		pack_ticket(answer, &pk);
 		return;
 	}
-	msgpack_pack_map(&pk, type == PEER_KEY ? 5
-			      : type == PEER_DONE || type == PEER_OWNER ||
-					      (type == PEER_USER && answer->ok)
-				      ? 3
-				      : 2);
+	msgpack_pack_map(&pk, type == PEER_KEY					       ? 5
+			      : type == PEER_DONE || (type == PEER_USER && answer->ok) ? 3
+										       : 2);
 	pack_bool(&pk, "ok", answer->ok);
 	pack_str(&pk, "text", answer->text);
 	if (type == PEER_KEY)
 		pack_bulletin_key(&answer->key, &pk);
 	if (type == PEER_DONE)
 		pack_u64(&pk, "taken", answer->taken);
-	if (type == PEER_OWNER)
-		pack_str(&pk, "json", answer->ok ? answer->json : "");
 	if (type == PEER_USER && answer->ok)
 		pack_bin(&pk, "json", answer->user.json, answer->user.length);
 }
@@ -433,8 +399,6 @@ int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const ms
 		answer->text[0] = 0;
 	if (type == PEER_ATTACH)
 		return answer->ok ? unpack_ticket(&answer->attach, body) : 0;
-	if (type == PEER_OWNER && unpack_str(body, "json", answer->json, sizeof(answer->json)))
-		return -EBADMSG;
 	if (type == PEER_USER)
 		return answer->ok ? unpack_document(answer, body) : 0;
 	if (type == PEER_KEY && answer->ok && unpack_bulletin_key(&answer->key, body))

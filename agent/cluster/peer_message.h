@@ -15,7 +15,6 @@
  *   key      any to any        { }: the key of your bulletins        { ok, epoch, key, next }
  *   attach   any to home       { uid, hops: 0 }              { ok, text, job, later, node,
  *            any to guest      { uid, hops: 1 }                address, port, ticket, key }
- *   owner    any to any        { packed, cred }              { ok, text, json }
  *   user     any to any        { cred, ask }: a user's request        { ok, text, json }
  *                              (user/user_ask.h); CRED says whose
  */
@@ -44,15 +43,11 @@ enum peer_type {
 	PEER_PROGRESS,
 	PEER_KEY,
 	PEER_ATTACH,
-	PEER_OWNER,
 	PEER_USER,
 	PEER_TYPES
 };
 
-#define PEER_TEXT_MAX	    256
-#define PEER_CREDENTIAL_MAX 4096
-#define PEER_PACKED_MAX	    8192
-#define PEER_OWNER_JSON_MAX 4096
+#define PEER_TEXT_MAX 256
 /* The document of an answer to a user; with its seal it fits into one message. */
 #define PEER_DOCUMENT_MAX (200u << 10)
 /*
@@ -60,16 +55,6 @@ enum peer_type {
  * about 150.
  */
 #define PEER_VALUES_MAX 8192
-
-/*
- * What a user asks of a node's owner part (balancer/settings/owner/owner.h), with the credential
- * that proves who it is; "": nobody, who may only look.
- */
-struct peer_owner {
-	char credential[PEER_CREDENTIAL_MAX];
-	uint8_t packed[PEER_PACKED_MAX];
-	size_t length;
-};
 
 /* A question.  It borrows what it points to, except after peer_request_unpack. */
 struct peer_request {
@@ -101,7 +86,6 @@ struct peer_request {
 			uid_t uid;
 			unsigned hops; /* 0: to the job's home; 1: to where it runs */
 		} attach;
-		const struct peer_owner *owner; /* PEER_OWNER */
 		struct {
 			const char *credential; /* a string that may be one */
 			const void *ask;	/* what it binds, USER_ASK_MAX bytes at most */
@@ -138,7 +122,6 @@ struct peer_answer {
 	union {
 		struct peer_grant grant;
 		struct peer_attach attach;
-		char json[PEER_OWNER_JSON_MAX]; /* PEER_OWNER, if OK */
 		struct {
 			const char *json; /* borrowed; checked by whoever reads it */
 			size_t length;	  /* 1 to PEER_DOCUMENT_MAX, if OK */

@@ -232,11 +232,14 @@ void peer_state_status(const struct peer_states *states, const struct peer_state
 		peer_say(p, s, PEER_C_SELF, p->since_ns, "it is this node, by another address");
 		s->heard = true;
 	} else if (p->twin_ns && now - p->twin_ns <= 2 * peer_patience_ns(p)) {
-		const struct gate_place *at = &states->all[p->twin].at;
+		const struct peer_state *twin = &states->all[p->twin];
+		const struct gate_place *at = &twin->at;
+		uint64_t since_ns = p->boot_since_ns > twin->boot_since_ns ? p->boot_since_ns
+									   : twin->boot_since_ns;
 
 		snprintf(why, sizeof(why), "it calls itself %s, as the peer at %s port %u does",
 			 p->node, at->address, at->port);
-		peer_say(p, s, PEER_C_SAME_NAME, p->boot_since_ns, why);
+		peer_say(p, s, PEER_C_SAME_NAME, since_ns, why); /* the second came then */
 	} else if (peer_is_heard(p, now) && !(e && e->left && !e->alive)) {
 		peer_say_heard(s, p->heard_since_ns, "");
 	} else {

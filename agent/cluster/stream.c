@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "agent/base/listen.h"
+#include "agent/base/seldom.h"
 #include "agent/cluster/seal.h"
 #include "agent/cluster/stream_own.h"
-#include "user/clock.h"
 #include "user/wire.h"
 
 /* A stream of which munged is asked keeps its place. */
@@ -27,16 +27,6 @@ size_t streams_count(const struct streams *streams)
 size_t streams_bytes(const struct streams *streams)
 {
 	return streams ? streams->bytes : 0;
-}
-
-bool stream_is_time(uint64_t *said_ns)
-{
-	uint64_t now = clock_boot_ns();
-
-	if (*said_ns && now - *said_ns < STREAM_START_NS)
-		return false;
-	*said_ns = now;
-	return true;
 }
 
 void stream_free(struct stream *s)
@@ -69,7 +59,7 @@ static void stream_make_room(struct streams *streams)
 	for (struct stream *s = streams->first; s; s = s->next)
 		if (!s->opens)
 			oldest = s;
-	if (stream_is_time(&streams->crowded_ns))
+	if (seldom_again(&streams->crowded_ns, loop_boot_ns(streams->base->loop), STREAM_START_NS))
 		log_write(
 			streams->base->log, LOG_L_WARNING,
 			"%d job streams have not begun: the oldest are dropped, the first of them "
@@ -109,7 +99,9 @@ int streams_listen(int *listener, const char *address, uint16_t port, struct ioc
 		strerror(-rc),
 		rc == -EADDRINUSE ? "; perhaps by another iocomd: find its owner with `ss -ltnp`, "
 				    "or choose --port"
-				  : "");
+		: rc == -EADDRNOTAVAIL ? "; no network device of this machine has it: set listen "
+					 "to one that `ip address` shows"
+				       : "");
 }
 
 int streams_new(struct streams **out, const struct base *base, struct net_part *net,

@@ -17,6 +17,7 @@
 
 #include "agent/base/acceptor.h"
 #include "agent/base/loop_share.h"
+#include "agent/base/seldom.h"
 #include "user/wire.h"
 
 #define LEFT_EARLY "the connection has ended"
@@ -44,7 +45,8 @@ static void stream_tell(struct streams *streams, const struct gate_message *m, c
 {
 	int rc = net_part_send(streams->net, m, tail, n, NULL);
 
-	if (rc && rc != -EPIPE && stream_is_time(&streams->full_ns))
+	if (rc && rc != -EPIPE &&
+	    seldom_again(&streams->full_ns, loop_boot_ns(streams->base->loop), STREAM_START_NS))
 		log_write(streams->base->log, LOG_L_WARNING,
 			  "cannot tell the network part what became of a job stream: %s",
 			  strerror(-rc));
@@ -134,7 +136,8 @@ static int stream_offer_fd(struct streams *streams, struct stream_offer *o, cons
 	*why = "this node has too few descriptors left; try again";
 	if (o->fd < 0 || descriptors_scarce(o->fd)) {
 		streams->base->counters->descriptors_refused++;
-		if (stream_is_time(&streams->scarce_ns))
+		if (seldom_again(&streams->scarce_ns, loop_boot_ns(streams->base->loop),
+				 STREAM_START_NS))
 			log_write(streams->base->log, LOG_L_WARNING,
 				  "no job stream from other machines: the last %d descriptors are "
 				  "for root and the agent; raise its limit of open files",

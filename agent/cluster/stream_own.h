@@ -68,11 +68,6 @@ struct streams {
 void stream_enter(struct stream *s);
 /* Takes S off its list, closes and frees it. */
 void stream_free(struct stream *s);
-/*
- * Returns true if a frequent message, last logged at *SAID_NS, may be logged again: such messages
- * must not hide the rest.
- */
-bool stream_is_time(uint64_t *said_ns);
 
 /* --- stream_offer.c --- */
 

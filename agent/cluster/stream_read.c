@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "agent/base/loop_share.h"
+#include "agent/base/seldom.h"
 #include "iocom/array.h"
 
 #define FIRST_BUFFER 2048
@@ -44,7 +45,8 @@ static bool stream_make_memory(struct stream *s, size_t more)
 		for (struct stream *o = streams->first; o; o = o->next)
 			if (o->room >= longest->room) /* if two are equal, the oldest */
 				longest = o;
-		if (stream_is_time(&streams->heavy_ns))
+		if (seldom_again(&streams->heavy_ns, loop_boot_ns(streams->base->loop),
+				 STREAM_START_NS))
 			log_write(streams->base->log, LOG_L_WARNING,
 				  "incomplete start messages fill %u MiB; the longest are dropped, "
 				  "the first of them from %s",
@@ -155,7 +157,8 @@ void stream_overdue(void *arg)
 
 	if (s->refused)
 		stream_free(s);
-	else if (stream_is_time(&s->streams->overdue_ns))
+	else if (seldom_again(&s->streams->overdue_ns, loop_boot_ns(s->streams->base->loop),
+			      STREAM_START_NS))
 		stream_refuse(s, why);
 	else
 		stream_refuse_quietly(s, why);

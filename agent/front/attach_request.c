@@ -172,9 +172,11 @@ static void attach_job(struct attach *a)
 		attach_ask(a, 0);
 	} else if (!a->found || !a->node[0] || (a->uid != 0 && a->uid != a->owner)) {
 		snprintf(text, sizeof(text),
-			 "no job of yours named %.100s was submitted or ran at node %s; `iocom "
-			 "jobs --all` lists them",
-			 a->job, front->base->set->name);
+			 !strcmp(a->job, "last")
+				 ? "no job of yours was submitted at node %s"
+				 : "no job of yours named %2$.100s was submitted or ran at node "
+				   "%1$s; `iocom jobs --all` lists them",
+			 front->base->set->name, a->job);
 		attach_tell(a, NULL, text);
 	} else if (!strcmp(a->node, front->base->set->name)) {
 		attach_tell(a, attach_here(a), "out of memory");

@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "agent/base/seldom.h"
 #include "balancer/view/json_text.h"
 #include "iocom/array.h"
 
@@ -183,15 +184,9 @@ static int put_frame(struct client *c, enum frame_type type, const char *text, s
 	return 0;
 }
 
-/* Logs once in a while, because a refused client tries again. */
 bool clients_is_time(const struct clients *clients, uint64_t *said_ns)
 {
-	uint64_t now = loop_boot_ns(clients->config.base->loop);
-
-	if (*said_ns && now - *said_ns < CLIENT_STUCK_NS)
-		return false;
-	*said_ns = now;
-	return true;
+	return seldom_again(said_ns, loop_boot_ns(clients->config.base->loop), CLIENT_STUCK_NS);
 }
 
 void client_crowded_out(struct client *c)

@@ -33,8 +33,8 @@ static void explain_unknown(const struct front *front, struct client *c, const c
 	client_error(c,
 		     !strcmp(job, "last")
 			     ? "no job of yours was submitted at node %s"
-			     : "no job of yours named %2$s was submitted at node %1$s; ask "
-			       "at its home node, `iocom jobs --all` lists them",
+			     : "no job of yours named %2$s was submitted at node %1$s; `iocom "
+			       "jobs --all` lists them",
 		     front->base->set->name, job);
 }
 

@@ -8,8 +8,12 @@
  *   told     the handler's answer, or OVERDUE: nothing
  *
  * The asking node is believed nothing: what a user may see and do here depends on the credential
- * alone.  A credential is obeyed once; munged refuses it afterwards, and where munged has forgotten
- * it, the journal does.
+ * alone.  It binds the whole request, and the request
+ *
+ *   names this node                            no other one obeys it
+ *   names this start of its agent, or any      what changes an owner's rules must name it
+ *   was made SPEC_CREDENTIAL_TTL_S ago at most munged lets its user choose how long it lives
+ *   has a nonce that the journal has not       where munged has forgotten it
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +29,8 @@
 
 #define OVERDUE_NS (CONTROL_TIMEOUT_MS * CLOCK_NS_PER_MS) /* nobody waits for it any more */
 
+struct forwarded_kind;
+
 struct forwarded {
 	struct forwarded *next;
 	struct front *front;
@@ -32,6 +38,7 @@ struct forwarded {
 	uint64_t ticket;
 	uid_t uid; /* -1: not known yet */
 	char from[IOCOM_NAME_MAX];
+	const struct forwarded_kind *kind;
 	struct seal_question *opens;
 	struct loop_timer overdue;
 	struct user_ask ask; /* its request is in PACKED */
@@ -39,12 +46,77 @@ struct forwarded {
 	uint8_t packed[]; /* what the credential binds */
 };
 
-size_t forwarded_count(const struct front *front)
+/* --- what may be asked -------------------------------------------------------------- */
+
+/* Only asks for the state: somebody who waits asks again. */
+static void forwarded_wait(struct front *front, struct client *client,
+			   const msgpack_object *request)
+{
+	bool now = false;
+
+	if (unpack_bool(request, "now", &now) || !now)
+		client_error(client, "another node's agent does not wait: ask with \"now\"");
+	else
+		wait_request(front, client, request);
+}
+
+static void forwarded_owner(struct front *front, struct client *client,
+			    const msgpack_object *request)
+{
+	const struct forwarded *f = front->forwarded;
+
+	while (f->client != client)
+		f = f->next;
+	owner_request_from(front, client, request, f->from, f->ask.boot_id != 0);
+}
+
+static void forwarded_alien(struct front *front, struct client *client,
+			    const msgpack_object *request)
+{
+	(void)front;
+	(void)request;
+	client_error(client, "this request is not for other nodes");
+}
+
+/* What may be asked from another node.  The rest would tell about this machine, or spend its jobs.
+ */
+static const struct forwarded_kind {
+	const char *op;
+	front_request *handle;
+	/* Judges root of other nodes itself; answers at once, from places that jobs' users leave.
+	 */
+	bool owner;
+} forwarded_table[] = {
+	{"jobs", jobs_request, false},	     {"wait", forwarded_wait, false},
+	{"kill", kill_request, false},	     {"explain", explain_request, false},
+	{"top", look_request, false},	     {"owner", forwarded_owner, true},
+	{"another", forwarded_alien, false}, /* the last one: none of them */
+};
+
+/* What ASK, which nobody has proven yet, wants. */
+static const struct forwarded_kind *forwarded_kind(const struct user_ask *ask)
+{
+	const struct forwarded_kind *kind = forwarded_table;
+	msgpack_unpacked request;
+	char op[32] = "";
+
+	if (!unpack_map(&request, ask->request, ask->length)) {
+		(void)unpack_str(&request.data, "op", op, sizeof(op));
+		msgpack_unpacked_destroy(&request);
+	}
+	while (kind->handle != forwarded_alien && strcmp(kind->op, op) != 0)
+		kind++;
+	return kind;
+}
+
+/* --- those under way ------------------------------------------------------------------ */
+
+size_t forwarded_count(const struct front *front, bool owner)
 {
 	size_t n = 0;
 
 	for (const struct forwarded *f = front->forwarded; f; f = f->next)
-		n++;
+		n += f->kind->owner == owner;
 	return n;
 }
 
@@ -90,7 +162,7 @@ static void forwarded_refuse(struct forwarded *f, const char *why)
 static void forwarded_distrust(struct forwarded *f, const char *why)
 {
 	log_provoked(f->front->base->log, LOG_L_WARNING,
-		     "refused a request of a user at node %s: %s", f->from, why);
+		     "refused a request of a user at node %s (%s): %s", f->from, f->kind->op, why);
 	forwarded_refuse(f, why);
 }
 
@@ -119,43 +191,6 @@ static void forwarded_told(void *arg, bool ok, const char *text, size_t length)
 	forwarded_answer(f, &answer);
 }
 
-/* Only asks for the state: somebody who waits asks again. */
-static void forwarded_wait(struct front *front, struct client *client,
-			   const msgpack_object *request)
-{
-	bool now = false;
-
-	if (unpack_bool(request, "now", &now) || !now)
-		client_error(client, "another node's agent does not wait: ask with \"now\"");
-	else
-		wait_request(front, client, request);
-}
-
-/* What may be asked from another node.  The rest would tell about this machine, or spend its jobs.
- */
-static const struct {
-	const char *op;
-	front_request *handle;
-} forwarded_table[] = {
-	{"jobs", jobs_request},	      {"wait", forwarded_wait}, {"kill", kill_request},
-	{"explain", explain_request}, {"top", look_request},
-};
-
-static void forwarded_handle(struct front *front, struct client *client,
-			     const msgpack_object *request)
-{
-	char op[32];
-
-	if (unpack_str(request, "op", op, sizeof(op)))
-		op[0] = 0;
-	for (size_t i = 0; i < sizeof(forwarded_table) / sizeof(*forwarded_table); i++)
-		if (!strcmp(op, forwarded_table[i].op)) {
-			forwarded_table[i].handle(front, client, request);
-			return;
-		}
-	client_error(client, "this request is not for other nodes");
-}
-
 static void forwarded_serve(struct forwarded *f, gid_t gid)
 {
 	struct front *front = f->front;
@@ -181,13 +216,34 @@ static void forwarded_serve(struct forwarded *f, gid_t gid)
 	}
 	before = client_enter(client);
 	front->base->counters->forwarded_served++;
-	forwarded_handle(front, client, &request.data); /* F may be gone now, CLIENT is not yet */
+	f->kind->handle(front, client, &request.data); /* F may be gone now, CLIENT is not yet */
 	client_charge(client, clock_cpu_ns() - before_ns);
 	client_leave(front->base, before);
 	msgpack_unpacked_destroy(&request);
 }
 
 /* --- opened ------------------------------------------------------------------------ */
+
+/* Checks that F is for this start of the agent, and for now. */
+static int forwarded_fresh(const struct forwarded *f, struct iocom_err *err)
+{
+	const struct base *base = f->front->base;
+	uint64_t now_s = loop_real_ns(base->loop) / CLOCK_NS_PER_S, at_s = f->ask.at_s;
+
+	if (f->ask.boot_id && f->ask.boot_id != base->boot_id)
+		return iocom_err_set(err, -EACCES,
+				     "the request is for an earlier start of the agent of node %s; "
+				     "ask again",
+				     base->set->name);
+	if (at_s > now_s ? at_s - now_s > SPEC_CREDENTIAL_TTL_S
+			 : now_s - at_s > SPEC_CREDENTIAL_TTL_S)
+		return iocom_err_set(
+			err, -EACCES,
+			"the request was made %lld s from now by the clock of node %s; "
+			"synchronise the clocks",
+			(long long)(at_s - now_s), base->set->name);
+	return 0;
+}
 
 static int forwarded_first_time(const struct forwarded *f, struct iocom_err *err)
 {
@@ -214,12 +270,19 @@ static int forwarded_place(const struct forwarded *f, struct iocom_err *err)
 		.of_root = 1,
 		.of_one = FORWARDED_OF_ONE,
 	};
+	static const struct places of_owners = {
+		.what = "requests to this node's owner under way",
+		.limit = "owner_requests",
+		.one = "owner_requests",
+		.max = OWNER_QUESTIONS_MAX,
+	};
 	size_t own = 0;
 
 	for (const struct forwarded *o = f->front->forwarded; o; o = o->next)
-		own += o != f && o->uid == f->uid;
+		own += o != f && o->uid == f->uid && o->kind->owner == f->kind->owner;
 	/* F itself has a place. */
-	return places_ask(&places, f->uid, forwarded_count(f->front) - 1, own,
+	return places_ask(f->kind->owner ? &of_owners : &places, f->uid,
+			  forwarded_count(f->front, f->kind->owner) - 1, own,
 			  f->front->base->counters, err);
 }
 
@@ -237,13 +300,15 @@ static void forwarded_opened(void *arg, struct seal_answer *a)
 		rc = user_ask_bound(&f->ask, f->packed, f->length, &a->credential, base->set->name,
 				    &err);
 	if (!rc)
+		rc = forwarded_fresh(f, &err);
+	if (!rc)
 		rc = forwarded_first_time(f, &err);
 	if (rc) {
 		forwarded_distrust(f, err.text);
 		return;
 	}
 	f->uid = a->credential.uid;
-	if (f->uid == 0 && !base->set->allow_root)
+	if (f->uid == 0 && !base->set->allow_root && !f->kind->owner)
 		forwarded_refuse(f, "other nodes' root may ask nothing there (allow_root)");
 	else if (forwarded_place(f, &err))
 		forwarded_refuse(f, err.text);
@@ -253,32 +318,38 @@ static void forwarded_opened(void *arg, struct seal_answer *a)
 
 /* --- asked ------------------------------------------------------------------------- */
 
+/* KIND: what is asked, as far as that is understood. */
 static int forwarded_check(const struct front *front, const struct peer_request *r,
-			   struct iocom_err *err)
+			   const struct forwarded_kind **kind, struct iocom_err *err)
 {
 	struct user_ask ask;
+	size_t most;
 	int rc = user_ask_unpack(&ask, r->user.ask, r->user.length, err);
 
 	if (rc)
 		return rc;
+	*kind = forwarded_kind(&ask);
 	if (strcmp(ask.node, front->base->set->name) != 0)
 		return iocom_err_set(err, -EACCES, "the request is for node %s", ask.node);
 	if (!front->peers->seal || !front->clients)
 		return iocom_err_set(err, -EHOSTDOWN, "this agent serves its own machine only");
-	if (forwarded_count(front) >= FORWARDED_MAX)
-		return iocom_err_set(err, -EAGAIN, "it has %d requests from other nodes to answer",
-				     FORWARDED_MAX);
+	most = (*kind)->owner ? OWNER_QUESTIONS_MAX : FORWARDED_MAX;
+	if (forwarded_count(front, (*kind)->owner) >= most)
+		return iocom_err_set(err, -EAGAIN,
+				     "it has %zu requests%s from other nodes to answer", most,
+				     (*kind)->owner ? " to its owner" : "");
 	return 0;
 }
 
 static struct forwarded *forwarded_new(struct front *front, const struct peer_request *r,
-				       uint64_t ticket)
+				       const struct forwarded_kind *kind, uint64_t ticket)
 {
 	struct forwarded *f = calloc(1, sizeof(*f) + r->user.length);
 
 	if (!f)
 		return NULL;
 	f->front = front;
+	f->kind = kind;
 	f->ticket = ticket;
 	f->uid = (uid_t)-1;
 	memcpy(f->from, r->from, sizeof(f->from));
@@ -296,11 +367,12 @@ int front_on_user(void *arg, const struct peer_request *request, uint64_t ticket
 {
 	struct front *front = arg;
 	struct iocom_err err = {0};
+	const struct forwarded_kind *kind = NULL;
 	struct forwarded *f = NULL;
-	int rc = forwarded_check(front, request, &err);
+	int rc = forwarded_check(front, request, &kind, &err);
 
 	if (!rc) {
-		f = forwarded_new(front, request, ticket);
+		f = forwarded_new(front, request, kind, ticket);
 		rc = f ? 0 : iocom_err_set(&err, -ENOMEM, "out of memory");
 	}
 	if (!rc)
@@ -313,8 +385,9 @@ int front_on_user(void *arg, const struct peer_request *request, uint64_t ticket
 	if (f)
 		forwarded_free(f);
 	front->base->counters->forwarded_refused++;
-	log_provoked(front->base->log, LOG_L_WARNING, "refused a request of a user at node %s: %s",
-		     request->from, err.text);
+	log_provoked(front->base->log, LOG_L_WARNING,
+		     "refused a request of a user at node %s (%s): %s", request->from,
+		     kind ? kind->op : "unknown", err.text);
 	peer_answer_refuse(answer, "%.*s", PEER_TEXT_MAX - 1, err.text);
 	return 0;
 }

@@ -43,7 +43,6 @@ static void front_closed(void *arg, struct client *client)
 	told_forget(front, client);
 	kill_forget(front, client);
 	attach_forget(front, client);
-	owner_forget(front, client);
 	gather_forget(front, client);
 	top_forget(front, client);
 }

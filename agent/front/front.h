@@ -22,7 +22,6 @@ struct accounts;
 struct forwarded;
 struct gather;
 struct look;
-struct owner_asked;
 struct owner_part;
 struct profile_store;
 struct recorders;
@@ -54,7 +53,6 @@ struct front {
 	struct journal_wait ended;   /* an end that a transaction may still undo */
 	struct told *told;	     /* answers that wait for the disk */
 	struct kill *kills;	     /* signals under way */
-	struct owner_asked *owners;  /* requests to owners of other nodes under way */
 	struct gather *gathers;	     /* clients that ask other nodes */
 	struct forwarded *forwarded; /* requests of users of other nodes */
 	struct look *looks;	     /* their `iocom top` */
@@ -111,13 +109,15 @@ void gathers_stop(struct front *front);
 
 /* --- forwarded.c: what users of other nodes ask --- */
 
-#define FORWARDED_MAX	 8 /* of control's GATE_QUESTIONS_MAX: the others are never kept busy */
-#define FORWARDED_OF_ONE 4
+#define FORWARDED_MAX	    8 /* of control's GATE_QUESTIONS_MAX: the others are never kept busy */
+#define FORWARDED_OF_ONE    4
+#define OWNER_QUESTIONS_MAX 4 /* beside them: requests to this node's owner */
 
 /* The handler of PEER_USER; ARG is the struct front. */
 int front_on_user(void *arg, const struct peer_request *request, uint64_t ticket,
 		  struct peer_answer *answer);
-size_t forwarded_count(const struct front *front);
+/* Those under way: to this node's OWNER, or all others. */
+size_t forwarded_count(const struct front *front, bool owner);
 void forwarded_stop(struct front *front);
 
 /* --- look_request.c: their `iocom top` --- */
@@ -139,7 +139,12 @@ void attach_forget(struct front *front, const struct client *client);
 
 /* --- owner_request.c --- */
 
-void owner_forget(struct front *front, const struct client *client);
+/*
+ * Serves a request of a user of node FROM ("": this one); BOUND: it was made for this start of the
+ * agent.
+ */
+void owner_request_from(struct front *front, struct client *client, const msgpack_object *request,
+			const char *from, bool bound);
 
 /* --- told.c --- */
 

@@ -75,9 +75,11 @@ static void kill_tell(struct kill *k, int rc, const char *why)
 	/* Which jobs exist is secret from other users: both cases get the same sentence. */
 	if (rc == -EPERM || (k->unknown && rc == -ESRCH))
 		iocom_err_set(&err, rc,
-			      "no job of yours named %s runs at node %s or was submitted there; "
-			      "ask at its home node, `iocom jobs --all` lists them",
-			      k->asked, front->base->set->name);
+			      !strcmp(k->asked, "last")
+				      ? "no job of yours was submitted at node %s"
+				      : "no job of yours named %2$s runs at node %1$s or was "
+					"submitted there; `iocom jobs --all` lists them",
+			      front->base->set->name, k->asked);
 	if (k->client && rc == -EPERM)
 		client_log_foreign(k->client, "signal", k->job);
 	if (k->client && rc)

@@ -10,12 +10,17 @@
 #include "balancer/profile/profile_runs.h"
 #include "user/pack.h"
 
+/*
+ * What is expected of a class takes half a millisecond, and a cluster's users have thousands: the
+ * list comes in parts, between which the agent does its other work.
+ */
+#define PROFILES_PART 100
+
 struct answer {
 	struct accounts *accounts;
 	struct profile_store *profiles;
 	json_t *list;
-	const char *class_name; /* "" = all */
-	double input_mb;	/* of the next run; below 0: unknown */
+	double input_mb; /* of the next run; below 0: unknown */
 };
 
 static json_t *user_json(struct accounts *accounts, uid_t uid)
@@ -147,8 +152,6 @@ static void profiles_add(void *arg, uid_t uid, const char *class_name, const str
 	const struct profile *p = &e.profile;
 	json_t *one;
 
-	if (answer->class_name[0] && strcmp(answer->class_name, class_name))
-		return;
 	profiles_expect(answer, uid, class_name, row, &e);
 	one = json_pack("{s:o,s:o,s:i,s:i,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "class",
 			profiles_class_json(class_name), "user", user_json(answer->accounts, uid),
@@ -190,27 +193,33 @@ static bool profiles_whose(struct client *c, const msgpack_object *request, uid_
 	return true;
 }
 
+/* "next" tells where the next part begins.  A class that comes or goes meanwhile moves that. */
 static void profiles_answer_list(struct front *front, struct client *c, struct answer *answer,
-				 uid_t uid)
+				 const struct profile_part *part)
 {
 	struct iocom_err err = {0};
+	json_t *out;
 
 	answer->list = json_array();
-	if (profile_list(front->profiles, uid, profiles_add, answer, &err)) {
+	if (profile_list_part(front->profiles, part, profiles_add, answer, &err)) {
 		json_decref(answer->list);
 		client_error(c, "%s", err.text);
 		return;
 	}
-	client_json(c, json_pack("{s:o}", "profiles", answer->list));
+	out = json_pack("{s:O}", "profiles", answer->list);
+	if (json_array_size(answer->list) == part->most)
+		json_object_set_new(out, "next",
+				    json_integer((json_int_t)(part->skip + part->most)));
+	json_decref(answer->list);
+	client_json(c, out);
 }
 
 void profiles_request(struct front *front, struct client *c, const msgpack_object *request)
 {
 	char class_name[PROFILE_CLASS_MAX] = "", what[16] = "";
-	struct answer answer = {.accounts = front->accounts,
-				.profiles = front->profiles,
-				.class_name = class_name,
-				.input_mb = -1};
+	struct answer answer = {
+		.accounts = front->accounts, .profiles = front->profiles, .input_mb = -1};
+	uint64_t skip = 0;
 	bool named;
 	uid_t uid;
 
@@ -231,6 +240,11 @@ void profiles_request(struct front *front, struct client *c, const msgpack_objec
 		client_error(c, "\"input_mb\" is not a size");
 		return;
 	}
+	if (unpack_get(request, "from") &&
+	    (unpack_u64(request, "from", &skip) || skip > UINT32_MAX)) {
+		client_error(c, "\"from\" is not the number of a class");
+		return;
+	}
 	if (!profiles_whose(c, request, &uid, &named))
 		return;
 	/* The profiles include jobs that ended a moment ago. */
@@ -238,5 +252,11 @@ void profiles_request(struct front *front, struct client *c, const msgpack_objec
 	if (*what && strcmp(what, "list") != 0)
 		profiles_change(front, c, request, what, uid, class_name);
 	else
-		profiles_answer_list(front, c, &answer, uid == 0 && !named ? (uid_t)-1 : uid);
+		profiles_answer_list(front, c, &answer,
+				     &(struct profile_part){
+					     .uid = uid == 0 && !named ? (uid_t)-1 : uid,
+					     .class_name = class_name,
+					     .skip = skip,
+					     .most = PROFILES_PART,
+				     });
 }

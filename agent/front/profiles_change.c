@@ -33,8 +33,11 @@ static void change_answer(const struct change *c, int rc, const char *done,
 			  const struct iocom_err *err)
 {
 	if (rc == -ENOENT)
-		client_error(c->client, "nothing is known about a class '%s' of yours",
-			     c->class_name);
+		client_error(c->client, "nothing is known about a class '%s' of yours%s",
+			     c->class_name,
+			     client_who(c->client)->uid == 0 && c->uid == 0
+				     ? "; --user NAME names another user's"
+				     : "");
 	else if (rc)
 		client_error(c->client, "%s", err->text);
 	else
@@ -82,17 +85,20 @@ static void change_unset(const struct change *c)
 
 static void change_export(const struct change *c)
 {
+	char after[PROFILE_CLASS_MAX] = "";
+	struct profile_export x = {
+		.class_name = c->class_name, .after = after, .most = PROFILE_EXPORT_PART};
 	struct iocom_err err = {0};
-	json_t *document = NULL;
-	size_t left_out = 0;
-	int rc = profile_export(c->front->profiles, c->uid, c->class_name, &document, &left_out,
-				&err);
 
-	if (rc)
+	if (unpack_get(c->request, "after") &&
+	    unpack_str(c->request, "after", after, sizeof(after)))
+		client_error(c->client, "\"after\" is no name of a class");
+	else if (profile_export(c->front->profiles, c->uid, &x, &err))
 		client_error(c->client, "%s", err.text);
 	else
-		client_json(c->client, json_pack("{s:o,s:I}", "document", document, "left_out",
-						 (json_int_t)left_out));
+		client_json(c->client,
+			    json_pack("{s:o,s:I,s:s}", "document", x.document, "left_out",
+				      (json_int_t)x.left_out, "after", x.last));
 }
 
 static void change_import(const struct change *c)

@@ -52,9 +52,11 @@ static bool waits_answered(struct front *front, struct client *c, char job[SPEC_
 	if (!answer.job || (uid != 0 && uid != answer.uid)) {
 		json_decref(answer.job);
 		client_error(c,
-			     "no job of yours named %s was submitted or ran at node %s; ask at its "
-			     "home node, `iocom jobs --all` lists them",
-			     job, front->base->set->name);
+			     !strcmp(job, "last")
+				     ? "no job of yours was submitted at node %s"
+				     : "no job of yours named %2$s was submitted or ran at node "
+				       "%1$s; `iocom jobs --all` lists them",
+			     front->base->set->name, job);
 		return true;
 	}
 	*lost = answer.ended && home_may_follow(front->home, answer.name);

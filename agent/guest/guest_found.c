@@ -67,8 +67,10 @@ static int guest_found_job(void *arg, const struct launch_found *f)
 	/* What the earlier agent reserved for an attached job is not known: at most this. */
 	job->attached = !f->spooled;
 	job->spool_bytes = f->spooled ? guest_spool_share(guest, job->order.uid) : SHIM_SPILL_MAX;
-	if (f->leash >= 0 || f->busy)
+	if (f->leash >= 0 || f->busy) {
 		log_write(guest->base->log, LOG_L_INFO, "job %s still runs", f->job);
+		guest_owner_found(guest, job);
+	}
 	now = *f;
 	if (guest->other_boot && f->leash < 0 && f->last.kind == 3 && f->last.value == LAUNCH_NEVER)
 		guest_found_cut(&now);

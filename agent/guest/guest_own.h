@@ -164,6 +164,8 @@ void guest_attach_stop(struct guest *guest);
 /* Returns true if the owner lets the job of ORDER in; else G is the refusal.  USER may be NULL. */
 bool guest_owner_admits(struct guest *guest, const struct job_order *order,
 			const struct account *user, struct peer_grant *g);
+/* JOB is an earlier agent's: learns whether that one was about to expel it. */
+void guest_owner_found(struct guest *guest, struct job *job);
 /* Once a second: sends due signals to jobs that are expelled. */
 void guest_owner_chores(struct guest *guest);
 

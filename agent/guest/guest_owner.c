@@ -5,10 +5,14 @@
  *
  *   expelled -> it runs: SIGTERM -> after the grace SIGKILL -> its supervisor is late: its cgroup
  *               is killed
+ *
+ * The job's record keeps that for an agent that starts meanwhile.
  */
 #include "agent/guest/guest_own.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +21,10 @@
 #include <unistd.h>
 
 #include "agent/guest/signals.h"
+#include "balancer/settings/owner/owner.h"
 #include "user/account.h"
 #include "user/clock.h"
+#include "user/record.h"
 
 #define OWNER_SHIM_LATE_NS (2 * CLOCK_NS_PER_S) /* by then a supervisor has killed its job */
 #define PTS_MAJOR	   136			/* of /dev/pts/0 to 255; seven more follow */
@@ -60,6 +66,64 @@ bool guest_owner_admits(struct guest *guest, const struct job_order *order,
 
 /* --- expelling --- */
 
+/* Opens JOB's record; negative errno. */
+static int guest_owner_record(const struct guest *guest, const struct job *job)
+{
+	char path[PATH_MAX];
+	int dir = -ENAMETOOLONG;
+
+	if (snprintf(path, sizeof(path), "%s/%s", guest->jobs_dir, job->order.job) <
+	    (int)sizeof(path))
+		dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return dir < 0 && dir != -ENAMETOOLONG ? -errno : dir;
+}
+
+static void guest_owner_keep(const struct guest *guest, const struct job *job)
+{
+	struct record_expelled kept = {.due_ns = job->expelled.due_ns,
+				       .asked = job->expelled.asked};
+	int dir = guest_owner_record(guest, job);
+	int rc = dir;
+
+	memcpy(kept.why, job->expelled.why, sizeof(kept.why));
+	if (dir >= 0) {
+		rc = record_write_expelled(dir, &kept);
+		close(dir);
+	}
+	/* A job without a record has not begun: a new agent would not let it. */
+	if (rc && rc != -ENOENT)
+		log_write(guest->base->log, LOG_L_WARNING,
+			  "job %s is expelled, but the next start of this agent will not know it: "
+			  "%s",
+			  job->order.job, strerror(-rc));
+}
+
+void guest_owner_found(struct guest *guest, struct job *job)
+{
+	uint64_t most_ns = loop_boot_ns(guest->base->loop) + OWNER_GRACE_MAX_S * CLOCK_NS_PER_S;
+	struct record_expelled kept;
+	int dir = guest_owner_record(guest, job);
+	int rc = dir;
+
+	if (dir >= 0) {
+		rc = record_read_expelled(dir, &kept);
+		close(dir);
+	}
+	if (rc == -ENOENT)
+		return;
+	if (rc) {
+		log_write(guest->base->log, LOG_L_WARNING,
+			  "job %s may have been expelled: its record cannot be read: %s",
+			  job->order.job, strerror(-rc));
+		return;
+	}
+	memcpy(job->expelled.why, kept.why, sizeof(kept.why));
+	job->expelled.due_ns = kept.due_ns < most_ns ? kept.due_ns : most_ns;
+	job->expelled.asked = kept.asked;
+	log_write(guest->base->log, LOG_L_INFO, "job %s of uid %u from %s: still %s",
+		  job->order.job, (unsigned)job->order.uid, job->order.home, kept.why);
+}
+
 static void guest_owner_signal(struct guest *guest, struct job *job, uint64_t now)
 {
 	int rc = 0;
@@ -67,6 +131,7 @@ static void guest_owner_signal(struct guest *guest, struct job *job, uint64_t no
 	if (!job->expelled.asked) {
 		rc = signals_expel(guest, job, SIGTERM, job->expelled.why);
 		job->expelled.asked = true;
+		guest_owner_keep(guest, job);
 	} else if (now >= job->expelled.due_ns && !job->expelled.killed) {
 		rc = signals_expel(guest, job, SIGKILL, job->expelled.why);
 		job->expelled.killed = true;
@@ -101,6 +166,7 @@ size_t guest_expel(struct guest *guest, const char *name, const char *why, uint3
 			continue;
 		job->expelled.due_ns = due_ns;
 		snprintf(job->expelled.why, sizeof(job->expelled.why), "%s", why);
+		guest_owner_keep(guest, job);
 		guest->base->counters->jobs_expelled++;
 		log_write(guest->base->log, LOG_L_INFO, "job %s of uid %u from %s: %s",
 			  job->order.job, (unsigned)job->order.uid, job->order.home, why);

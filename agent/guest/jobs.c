@@ -152,6 +152,7 @@ static void take_reading(struct job *job, const struct job_times_network *networ
 	struct job_times times;
 
 	iocom_load_add(&job->load, &l->delta);
+	job->metadata_bytes += l->disk_delta.metadata_bytes;
 	job->rss_bytes = l->rss_bytes;
 	if (l->rss_bytes > job->rss_max_bytes)
 		job->rss_max_bytes = l->rss_bytes;
@@ -261,7 +262,7 @@ static const char *state_name(const struct job *job)
 
 /*
  * What it left to be written, and what it has written: the kernel writes most of it to the disk
- * after a short job's end.
+ * after a short job's end.  What the file system writes for it comes on top.
  */
 static double jobs_dirty_bytes(const struct iocom_load *l)
 {
@@ -270,10 +271,22 @@ static double jobs_dirty_bytes(const struct iocom_load *l)
 		       : 0;
 }
 
+/*
+ * The job's own CPU time. The monitor's reading may come before the last process is gone, so the
+ * kernel's account of the first process counts if it is more. The shim's steps before exec are not
+ * the job's.
+ */
+static double jobs_cpu_ms(const struct job *job)
+{
+	double all_ms = fmax((double)job->load.cpu_ns / 1e6, (double)job->end.cpu_us / 1e3);
+
+	return fmax(0, all_ms - (double)job->end.begin_us / 1e3);
+}
+
 void job_report_make(const struct job *job, double cpu_speed, struct job_report *out)
 {
 	const struct iocom_load *l = &job->load;
-	double cpu_ms = (double)l->cpu_ns / 1e6;
+	double cpu_ms = jobs_cpu_ms(job);
 	double total[BEHAVIOUR_RESOURCES];
 	double bytes = (double)(l->explicit_read_bytes + l->explicit_write_bytes);
 	double rss = fmax((double)job->rss_max_bytes, (double)job->end.max_rss_kb * 1024);
@@ -289,7 +302,9 @@ void job_report_make(const struct job *job, double cpu_speed, struct job_report 
 		.request_kb = l->explicit_ops ? bytes / 1e3 / (double)l->explicit_ops : 0,
 		.memory_mb = rss / 1e6,
 		.read_kb = (double)l->explicit_read_bytes / 1e3,
-		.written_kb = fmax((double)l->explicit_write_bytes, jobs_dirty_bytes(l)) / 1e3,
+		.written_kb = (fmax((double)l->explicit_write_bytes, jobs_dirty_bytes(l)) +
+			       (double)job->metadata_bytes) /
+			      1e3,
 		.faults_per_ms = cpu_ms > 0 ? (double)l->implicit_ops / cpu_ms : 0,
 	};
 	behaviour_sum(&job->behaviour, total);

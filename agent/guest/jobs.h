@@ -71,7 +71,8 @@ struct job {
 
 	struct iocom_load load; /* cumulative */
 	uint64_t rss_bytes, rss_max_bytes;
-	uint64_t period_ops; /* explicit operations since the period began */
+	uint64_t metadata_bytes; /* that the file system writes for it; no part of `load` */
+	uint64_t period_ops;	 /* explicit operations since the period began */
 	double measured_per_ms;
 	unsigned seen;		       /* periods that saw the job */
 	uint64_t progress_ms;	       /* the age up to which home was told what it did */

@@ -333,9 +333,11 @@ static int decode_event(const msgpack_object *map, struct launch_event *event)
 	    unpack_u64(map, "max_rss_kb", &event->max_rss_kb) ||
 	    unpack_str(map, "text", event->text, sizeof(event->text)))
 		return -EBADMSG;
-	/* An older shim counts neither. */
+	/* An older shim counts none of these. */
 	(void)unpack_u64(map, "oom_kills", &event->oom_kills);
 	(void)unpack_u64(map, "forks_refused", &event->forks_refused);
+	(void)unpack_u64(map, "cpu_us", &event->cpu_us);
+	(void)unpack_u64(map, "begin_us", &event->begin_us);
 	event->kind = (uint8_t)kind;
 	event->value = (uint32_t)value;
 	return 0;

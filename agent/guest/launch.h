@@ -87,7 +87,7 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
  *   { "event": "started", "job", "pid", "cgroup_id", "lease_until_ms", "renews" }
  *     and again each time the shim itself has renewed the lease
  *   { "event": "exited", "job", "kind", "value", "end_ns", "wall_ms", "max_rss_kb", "oom_kills",
- *     "forks_refused", "text" }
+ *     "forks_refused", "cpu_us", "begin_us", "text" }
  */
 #define LAUNCH_NEVER 125 /* no process of the job ran */
 enum launch_event_type { LAUNCH_STARTED = 1, LAUNCH_EXITED = 2 };
@@ -105,7 +105,7 @@ struct launch_event {
 	uint64_t end_ns;  /* CLOCK_REALTIME */
 	uint64_t wall_ms; /* start to end */
 	uint64_t max_rss_kb;
-	uint64_t oom_kills, forks_refused; /* as in struct record_exit */
+	uint64_t oom_kills, forks_refused, cpu_us, begin_us; /* as in struct record_exit */
 	char text[256];
 };
 /*

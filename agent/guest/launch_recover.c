@@ -247,6 +247,8 @@ static int take_exit(int dir, struct launch_found *f)
 	f->last.max_rss_kb = end.max_rss_kb;
 	f->last.oom_kills = end.oom_kills;
 	f->last.forks_refused = end.forks_refused;
+	f->last.cpu_us = end.cpu_us;
+	f->last.begin_us = end.begin_us;
 	memcpy(f->last.text, end.text, sizeof(f->last.text));
 	return 0;
 }

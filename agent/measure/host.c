@@ -14,27 +14,22 @@
 /* On v1, "unlimited" is LONG_MAX rounded to pages; no machine has 2^60 bytes. */
 #define UNLIMITED (1ull << 60)
 
-static int host_read_text(const char *dir, const char *name, char *out, size_t size)
+static int host_read_text(struct kept_file *file, const char *dir, const char *name, char *out,
+			  size_t size)
 {
 	char path[PATH_MAX + 64];
-	FILE *f;
-	size_t n;
+	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	n = fread(out, 1, size - 1, f);
-	out[n] = 0;
-	fclose(f);
-	return 0;
+	n = kept_file_read(file, path, out, size);
+	return n < 0 ? (int)n : 0;
 }
 
 /* Reads one number; "max" is UNLIMITED.  Returns 0 or negative errno. */
-static int read_u64(const char *dir, const char *name, uint64_t *out)
+static int read_u64(struct kept_file *file, const char *dir, const char *name, uint64_t *out)
 {
 	char text[64];
-	int rc = host_read_text(dir, name, text, sizeof(text));
+	int rc = host_read_text(file, dir, name, text, sizeof(text));
 
 	if (rc)
 		return rc;
@@ -123,23 +118,26 @@ int host_init(struct host *host, const char *scope, struct iocom_err *err)
 	return 0;
 }
 
-static int scope_memory(const struct host *host, struct host_reading *out, struct iocom_err *err)
+static int scope_memory(struct host *host, struct host_reading *out, struct iocom_err *err)
 {
 	bool v2 = host->memory_v2;
 	uint64_t limit = UNLIMITED, usage, swap, cache;
 	char stat[8192];
-	int rc = read_u64(host->memory, v2 ? "memory.current" : "memory.usage_in_bytes", &usage);
+	int rc = read_u64(&host->files[HOST_USAGE], host->memory,
+			  v2 ? "memory.current" : "memory.usage_in_bytes", &usage);
 
 	if (!rc)
-		rc = host_read_text(host->memory, "memory.stat", stat, sizeof(stat));
+		rc = host_read_text(&host->files[HOST_STAT], host->memory, "memory.stat", stat,
+				    sizeof(stat));
 	if (rc)
 		return iocom_err_set(err, rc, "cannot read the scope's memory in %.200s: %s",
 				     host->memory, strerror(-rc));
-	read_u64(host->memory, v2 ? "memory.max" : "memory.limit_in_bytes", &limit);
+	read_u64(&host->files[HOST_LIMIT], host->memory,
+		 v2 ? "memory.max" : "memory.limit_in_bytes", &limit);
 	cache = keyed(stat, v2 ? "inactive_file" : "total_inactive_file") +
 		keyed(stat, v2 ? "active_file" : "total_active_file");
 	swap = keyed(stat, "total_swap");
-	if (v2 && read_u64(host->memory, "memory.swap.current", &swap))
+	if (v2 && read_u64(&host->files[HOST_SWAP], host->memory, "memory.swap.current", &swap))
 		swap = 0;
 	if ((double)limit / 1e6 < out->memory_mb)
 		out->memory_mb = (double)limit / 1e6;
@@ -150,7 +148,7 @@ static int scope_memory(const struct host *host, struct host_reading *out, struc
 	return 0;
 }
 
-static void scope_cpu(const struct host *host, struct host_reading *out)
+static void scope_cpu(struct host *host, struct host_reading *out)
 {
 	long long quota = -1, period = 100000;
 	uint64_t value;
@@ -158,14 +156,16 @@ static void scope_cpu(const struct host *host, struct host_reading *out)
 	double cores;
 
 	if (host->cpu_v2) {
-		if (host_read_text(host->cpu, "cpu.max", text, sizeof(text)) ||
+		if (host_read_text(&host->files[HOST_QUOTA], host->cpu, "cpu.max", text,
+				   sizeof(text)) ||
 		    sscanf(text, "%lld %lld", &quota, &period) != 2)
 			return;
 	} else {
-		if (host_read_text(host->cpu, "cpu.cfs_quota_us", text, sizeof(text)))
+		if (host_read_text(&host->files[HOST_QUOTA], host->cpu, "cpu.cfs_quota_us", text,
+				   sizeof(text)))
 			return;
 		quota = strtoll(text, NULL, 10);
-		if (!read_u64(host->cpu, "cpu.cfs_period_us", &value))
+		if (!read_u64(&host->files[HOST_PERIOD], host->cpu, "cpu.cfs_period_us", &value))
 			period = (long long)value;
 	}
 	cores = quota > 0 && period > 0 ? (double)quota / (double)period : 0;
@@ -175,13 +175,46 @@ static void scope_cpu(const struct host *host, struct host_reading *out)
 	out->core_share = cores / out->cores;
 }
 
-int host_read(const struct host *host, struct host_reading *out, struct iocom_err *err)
+uint32_t host_online(const char *list)
+{
+	uint32_t n = 0;
+
+	while (*list >= '0' && *list <= '9') {
+		char *end;
+		unsigned long from = strtoul(list, &end, 10), to = from;
+
+		if (*end == '-')
+			to = strtoul(end + 1, &end, 10);
+		if (to < from || to - from >= UINT16_MAX)
+			return 0;
+		n += (uint32_t)(to - from) + 1;
+		list = *end == ',' ? end + 1 : "";
+	}
+	return n;
+}
+
+/* As sysconf(_SC_NPROCESSORS_ONLN), which opens the file each time. */
+static uint32_t host_cores(struct host *host)
 {
 	char text[4096];
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	int rc = host_read_text("/proc", "meminfo", text, sizeof(text));
+	uint32_t n = 0;
+	long cores;
 
-	*out = (struct host_reading){.cores = cores > 0 ? (uint32_t)cores : 1, .core_share = 1};
+	if (!host_read_text(&host->files[HOST_ONLINE], "/sys/devices/system/cpu", "online", text,
+			    sizeof(text)))
+		n = host_online(text);
+	if (n)
+		return n;
+	cores = sysconf(_SC_NPROCESSORS_ONLN);
+	return cores > 0 ? (uint32_t)cores : 1;
+}
+
+int host_read(struct host *host, struct host_reading *out, struct iocom_err *err)
+{
+	char text[4096];
+	int rc = host_read_text(&host->files[HOST_MEMINFO], "/proc", "meminfo", text, sizeof(text));
+
+	*out = (struct host_reading){.cores = host_cores(host), .core_share = 1};
 	if (rc)
 		return iocom_err_set(err, rc, "cannot read /proc/meminfo: %s", strerror(-rc));
 	out->memory_mb = (double)keyed(text, "MemTotal") * 1024 / 1e6;
@@ -192,11 +225,21 @@ int host_read(const struct host *host, struct host_reading *out, struct iocom_er
 	return host->memory[0] ? scope_memory(host, out, err) : 0;
 }
 
+void host_fini(struct host *host)
+{
+	for (int i = 0; i < HOST_FILES; i++)
+		kept_file_close(&host->files[i]);
+}
+
 bool host_rotational(const char *disk)
 {
+	struct kept_file file = {0};
 	char dir[128];
 	uint64_t value;
+	int rc;
 
 	snprintf(dir, sizeof(dir), "/sys/block/%.64s/queue", disk);
-	return !read_u64(dir, "rotational", &value) && value == 1;
+	rc = read_u64(&file, dir, "rotational", &value);
+	kept_file_close(&file);
+	return !rc && value == 1;
 }

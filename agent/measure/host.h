@@ -17,6 +17,20 @@
 #include <stdint.h>
 
 #include "iocom/err.h"
+#include "user/kept_file.h"
+
+/* The files of each reading, which stay open. */
+enum host_file {
+	HOST_MEMINFO,
+	HOST_ONLINE,
+	HOST_USAGE,
+	HOST_STAT,
+	HOST_LIMIT,
+	HOST_SWAP,
+	HOST_QUOTA,
+	HOST_PERIOD,
+	HOST_FILES,
+};
 
 struct host {
 	char unified[PATH_MAX]; /* the cgroup2 mount; "" none */
@@ -24,6 +38,7 @@ struct host {
 	char memory[PATH_MAX];	/* the scope's directory with memory files; "" none */
 	char cpu[PATH_MAX];	/* the same for the CPU quota */
 	bool memory_v2, cpu_v2;
+	struct kept_file files[HOST_FILES];
 };
 
 struct host_reading {
@@ -39,7 +54,13 @@ struct host_reading {
  */
 int host_init(struct host *host, const char *scope, struct iocom_err *err);
 /* Returns 0 or negative errno with the file's name. */
-int host_read(const struct host *host, struct host_reading *out, struct iocom_err *err);
+int host_read(struct host *host, struct host_reading *out, struct iocom_err *err);
+/*
+ * How many processors LIST names, as the kernel writes them ("0-3,8"); 0: this is no such list.
+ */
+uint32_t host_online(const char *list);
+/* Closes its files. */
+void host_fini(struct host *host);
 /* Returns true if DISK spins; false also when unknown. */
 bool host_rotational(const char *disk);
 

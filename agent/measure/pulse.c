@@ -131,6 +131,13 @@ static void pulse_notice(void *arg)
 		pulse_publish(p);
 }
 
+static void pulse_rest(struct pulse *p, bool resting)
+{
+	p->resting = resting;
+	if (p->config.source.rest)
+		p->config.source.rest(p->config.source.arg, resting);
+}
+
 /* Samples the run queue from the next quarter of the period. */
 static void end_rest(struct pulse *p)
 {
@@ -139,7 +146,7 @@ static void end_rest(struct pulse *p)
 
 	if (!p->resting || left >= QUARTERS)
 		return;
-	p->resting = false;
+	pulse_rest(p, false);
 	p->quarters = QUARTERS - 1 - (unsigned)left;
 	due -= left * quarter_ns(p);
 	loop_start(p->base->loop, &p->tick, due > now ? due - now : 0);
@@ -172,8 +179,8 @@ static void end_period(struct pulse *p)
 	double learned = p->measured.learned_mb_per_s;
 
 	pulse_sample(p);
-	p->resting = p->has_last &&
-		     (double)p->measured.load.cpu_ns < REST_SHARE * 1e6 * p->measured.elapsed_ms;
+	pulse_rest(p, p->has_last && (double)p->measured.load.cpu_ns <
+					     REST_SHARE * 1e6 * p->measured.elapsed_ms);
 	p->jobs.period(p->jobs.arg, p->measured.elapsed_ms);
 	vector_close(&p->measured);
 	for (const struct pulse_watch *w = p->watches; w; w = w->next)
@@ -207,6 +214,13 @@ static void pulse_tick(void *arg)
 	due = p->tick.due_ns + (p->resting ? QUARTERS : 1) * quarter_ns(p);
 	loop_start(p->base->loop, &p->tick, due > now ? due - now : 0);
 	p->tick.due_ns = due > now ? due : now;
+}
+
+uint64_t pulse_ends_ns(const struct pulse *p)
+{
+	unsigned more = p->resting || p->quarters >= QUARTERS ? 0 : QUARTERS - 1 - p->quarters;
+
+	return p->tick.due_ns + more * quarter_ns(p);
 }
 
 /* Finds the kind and speed of the disks; a node may have none, but logs that. */

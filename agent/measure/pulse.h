@@ -27,6 +27,7 @@ struct pulse_source {
 	int (*sample)(void *arg, struct monitor_sample *sample, struct iocom_err *err);
 	int (*look)(void *arg, struct iocom_err *err);
 	int (*host)(void *arg, struct host_reading *reading, struct iocom_err *err);
+	void (*rest)(void *arg, bool resting); /* whether the node is at rest; may be NULL */
 };
 
 /* The jobs that run here, as the vector counts them. */
@@ -101,6 +102,8 @@ void pulse_watch(struct pulse *pulse, struct pulse_watch *watch);
  */
 int pulse_start(struct pulse *pulse, struct iocom_err *err);
 
+/* When the running period ends (CLOCK_BOOTTIME); the pulse is then awake. */
+uint64_t pulse_ends_ns(const struct pulse *pulse);
 /* Reads the monitor now, for all watchers. */
 void pulse_sample(void *pulse);
 /* This node's vector as of now, with fresh memory and all leases; it is not published. */

@@ -43,10 +43,12 @@ int uptime_mark_open(int *fd, const char *directory, uint64_t *until_ns, struct 
 
 void uptime_mark_note(int fd, uint64_t boot_ns)
 {
-	char line[LINE_SIZE], boot[BOOT_ID_SIZE];
+	static char boot[BOOT_ID_SIZE]; /* it cannot change while this program runs */
+	char line[LINE_SIZE];
 	int n;
 
-	read_boot_id(boot);
+	if (!boot[0])
+		read_boot_id(boot);
 	/* Lines have one length, so that none keeps the end of an older one. */
 	n = snprintf(line, sizeof(line), "%-36s %020" PRIu64 "\n", boot, boot_ns);
 	if (pwrite(fd, line, (size_t)n, 0) != n)

@@ -16,11 +16,44 @@
 #include "agent/net/net_own.h"
 #include "user/clock.h"
 
-#define SETUP_MS     10000 /* root sends it before it starts this program */
-#define COUNTS_EVERY 5	   /* pings: counts are sent also if nothing has changed */
+#define SETUP_MS     10000		  /* root sends it before it starts this program */
+#define PINGED_NS    (CLOCK_NS_PER_S / 2) /* a vector after so long stands for a ping */
+#define COUNTS_EVERY 5			  /* pings: counts are sent also if nothing has changed */
 /* The sockets of a network part that was killed may be open for a moment. */
 #define IN_USE_TIMES 25
 #define IN_USE_NS    (20 * 1000000l)
+
+/* --- counts ----------------------------------------------------------------------------- */
+
+static void net_count(struct net *net, struct gate_counts *counts)
+{
+	struct net_http_counts pages = {0};
+
+	*counts = (struct gate_counts){0};
+	net_bulletin_count(net->bulletin, counts);
+	net_control_count(net->control, counts);
+	counts->streams = (uint32_t)net_streams_count(net->streams);
+	if (net->http)
+		net_http_served(net->http, &pages);
+	counts->pages_answered = pages.answered;
+	counts->pages_refused = pages.refused;
+	counts->pages_cut = pages.cut;
+	net->counters.network_refused = gate_refused(net->gate);
+	counts->counters = net->counters;
+	counts->hosts = (uint32_t)names_waiting(net->config.names);
+	counts->log_suppressed = net->log.suppressed;
+}
+
+static void net_tell_counts(struct net *net)
+{
+	struct gate_message m = {.type = GATE_COUNTS};
+
+	net_count(net, &m.counts);
+	if (net->pings % COUNTS_EVERY && !memcmp(&net->told, &m.counts, sizeof(net->told)))
+		return;
+	if (!gate_send(net->gate, &m, NULL, 0, NULL))
+		net->told = m.counts;
+}
 
 /* --- what is heard ------------------------------------------------------------------ */
 
@@ -50,6 +83,10 @@ static void net_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, 
 		return;
 	}
 	(void)gate_send(net->gate, &m, NULL, 0, NULL); /* a newer one comes in a period */
+	net->told_vector = true;
+	if (net->counts_wait)
+		net_tell_counts(net);
+	net->counts_wait = false;
 }
 
 static void net_skewed(void *arg, const char *node, int64_t ahead_s)
@@ -110,49 +147,30 @@ static void net_page(struct net *net, int fd)
 			  strerror(-rc));
 }
 
-/* --- counts ----------------------------------------------------------------------------- */
+/* --- pings ------------------------------------------------------------------------------ */
 
-static void net_count(struct net *net, struct gate_counts *counts)
-{
-	struct net_http_counts pages = {0};
-
-	*counts = (struct gate_counts){0};
-	net_bulletin_count(net->bulletin, counts);
-	net_control_count(net->control, counts);
-	counts->streams = (uint32_t)net_streams_count(net->streams);
-	if (net->http)
-		net_http_served(net->http, &pages);
-	counts->pages_answered = pages.answered;
-	counts->pages_refused = pages.refused;
-	counts->pages_cut = pages.cut;
-	net->counters.network_refused = gate_refused(net->gate);
-	counts->counters = net->counters;
-	counts->hosts = (uint32_t)names_waiting(net->config.names);
-	counts->log_suppressed = net->log.suppressed;
-}
-
-static void net_tell_counts(struct net *net)
-{
-	struct gate_message m = {.type = GATE_COUNTS};
-
-	net_count(net, &m.counts);
-	if (net->pings % COUNTS_EVERY && !memcmp(&net->told, &m.counts, sizeof(net->told)))
-		return;
-	if (!gate_send(net->gate, &m, NULL, 0, NULL))
-		net->told = m.counts;
-}
-
-/* Root asks about once a second.  What is done as often is done now: an idle loop wakes less. */
+/*
+ * Root asks about once a second, by a ping or by a vector that is to be published.  A question of
+ * no number needs no answer if root has heard of a vector since the last one.  As then the next
+ * vector is not far, the counts wait for it, though not beyond the next question: root need not
+ * wake for them alone.  What is done about once a second is done now, so that this loop wakes less,
+ * too.
+ */
 static void net_pinged(struct net *net, struct gate_id id)
 {
 	const struct gate_message pong = {.type = GATE_PONG, .id = id};
+	bool waited = net->counts_wait, needless = net->told_vector && !id.id;
 
-	if (net->is_open)
+	net->pinged_ns = loop_boot_ns(net->config.loop);
+	net->counts_wait = net->is_open && needless && !waited;
+	if (net->is_open && !net->counts_wait)
 		net_tell_counts(net);
 	if (net->probes)
 		net_probes_run(net->probes);
 	net->pings++;
-	(void)gate_send(net->gate, &pong, NULL, 0, NULL);
+	net->told_vector = false;
+	if (!needless)
+		(void)gate_send(net->gate, &pong, NULL, 0, NULL);
 }
 
 /* --- root's messages ---------------------------------------------------------------------- */
@@ -161,6 +179,8 @@ static void net_publish(struct net *net, const struct iocom_vector *own)
 {
 	matrix_expire(&net->matrix, loop_boot_ns(net->config.loop));
 	net_bulletin_publish(net->bulletin, own, &net->matrix);
+	if (loop_boot_ns(net->config.loop) - net->pinged_ns >= PINGED_NS)
+		net_pinged(net, (struct gate_id){0});
 }
 
 /* Messages to the parts of a node that has peers. */

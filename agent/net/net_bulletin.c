@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* See net_bulletin.h.  Threads and the order of shutdown are as in net_control.c. */
+/* See net_bulletin.h.  nng publishes; subscriptions are the loop's own. */
 #include "agent/net/net_bulletin.h"
 
 #include <errno.h>
 #include <nng/nng.h>
 #include <nng/protocol/pubsub0/pub.h>
-#include <nng/protocol/pubsub0/sub.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +12,16 @@
 #include "agent/base/complaints.h"
 #include "agent/base/tcp_url.h"
 #include "agent/base/seal_refusal.h"
+#include "agent/net/address_budget.h"
 #include "agent/net/connection_limit.h"
 #include "agent/net/names.h"
 #include "agent/net/net_error.h"
+#include "agent/net/subscription.h"
 #include "user/clock.h"
 #include "user/pack.h"
 #include "balancer/view/vector_codec.h"
 
-#define RECEIVE_BUFFER	 8192
-#define RECONNECT_MS	 100
-#define RECONNECT_MAX_MS 2000
-
-#define ASK_KEY_NS	 CLOCK_NS_PER_S /* between questions to one publisher */
+#define ASK_KEY_NS CLOCK_NS_PER_S /* between questions to one publisher */
 /*
  * A silent one is dialled anew so often: after a cut TCP itself waits ever longer between its
  * tries, for minutes in the end.
@@ -36,9 +33,9 @@
 struct publisher {
 	struct net_bulletin *bulletin;
 	struct gate_place at;
-	nng_dialer dialer;
-	char numeric[IOCOM_ADDRESS_MAX]; /* where it is dialled; "": nowhere yet */
-	uint64_t looked_ns;		 /* when its name was looked up */
+	struct subscription *subscription; /* NULL: it was never found */
+	char numeric[IOCOM_ADDRESS_MAX];   /* where it is dialled; "": nowhere yet */
+	uint64_t looked_ns;		   /* when its name was looked up */
 	uint64_t dialed_ns;
 	uint64_t heard_ns;	   /* when a bulletin of it came */
 	char node[IOCOM_NAME_MAX]; /* who has given the key */
@@ -50,12 +47,10 @@ struct publisher {
 
 struct net_bulletin {
 	struct net_bulletin_config config;
-	nng_socket pub, sub;
-	bool pub_open, sub_open;
+	nng_socket pub;
+	bool pub_open;
 	struct connection_limit *guests; /* of pub */
-	struct connection_limit *hosts;	 /* of sub: the publishers that we dialed */
-	nng_aio *aio;
-	struct loop_post post;
+	struct address_budget hosts;	 /* what publishers pay for messages of no use */
 	struct bulletin_key own;
 	const struct publisher *hearing; /* whose bulletin is being taken */
 	struct publisher *publishers[BULLETIN_DIALED_MAX];
@@ -228,16 +223,6 @@ static struct publisher *publisher_at(struct net_bulletin *b, const struct gate_
 	return NULL;
 }
 
-static struct publisher *publisher_of(struct net_bulletin *b, nng_pipe pipe)
-{
-	int id = nng_dialer_id(nng_pipe_dialer(pipe));
-
-	for (size_t i = 0; i < b->npublishers; i++)
-		if (nng_dialer_id(b->publishers[i]->dialer) == id)
-			return b->publishers[i];
-	return NULL;
-}
-
 static void publisher_ask(struct net_bulletin *b, struct publisher *p)
 {
 	uint64_t now = loop_boot_ns(b->config.base->loop);
@@ -269,24 +254,21 @@ void net_bulletin_key(struct net_bulletin *b, const struct gate_publisher *publi
 }
 
 /*
- * Opens the bulletin MSG of publisher P; NULL: unknown.  Returns 0; enum seal_refusal: a fault of
- * who sent it.  What cannot be judged costs little, as what is here twice does: a bulletin of
- * another version, or of an epoch whose key is not here yet.  Nobody may send many.
+ * Opens a bulletin of publisher P.  Returns 0; enum seal_refusal: a fault of who sent it.  What
+ * cannot be judged costs little, as what is here twice does: a bulletin of another version, or of
+ * an epoch whose key is not here yet.  Nobody may send many.
  */
-static int bulletin_hear(struct net_bulletin *b, struct publisher *p, nng_msg *msg)
+static int bulletin_hear(struct net_bulletin *b, struct publisher *p, void *body, size_t length)
 {
-	size_t length = nng_msg_len(msg), n;
-	void *body = nng_msg_body(msg);
 	struct bulletin_head head;
 	const void *plain;
+	size_t n;
 	int rc = bulletin_head_read(&head, body, length);
 
 	if (rc == -EPROTO) {
 		bulletin_refuse_version(b, p, "");
 		return SEAL_E_REPLAYED;
 	}
-	if (!p) /* on its way when its publisher was given up */
-		return 0;
 	if (rc)
 		return bulletin_refuse(b, BULLETIN_E_GARBAGE, "");
 	if (head.epoch != p->key.epoch || strcmp(head.from, p->node) != 0) {
@@ -302,72 +284,63 @@ static int bulletin_hear(struct net_bulletin *b, struct publisher *p, nng_msg *m
 	return 0;
 }
 
-/* What a connection sent that was cut since is not looked at. */
-static void bulletin_came(struct net_bulletin *b, nng_msg *msg)
+/* A message of publisher P was judged; garbage and forged seals end the connection. */
+static void publisher_judge(struct publisher *p, int refusal)
 {
-	nng_pipe from = nng_msg_get_pipe(msg);
+	struct net_bulletin *b = p->bulletin;
+	bool junk = refusal == SEAL_E_GARBAGE || refusal == SEAL_E_FORGED;
+	uint64_t now = loop_boot_ns(b->config.base->loop);
+	uint8_t key[ADDRESS_LIMIT_KEY];
 
-	b->config.base->counters->bulletins_received++;
-	if (connection_limit_is_cut(b->hosts, from)) {
-		b->config.base->counters->bulletins_refused_garbage++;
+	address_limit_key_of(subscription_address(p->subscription), key);
+	if (!refusal) {
+		address_budget_earn(&b->hosts, key, now);
 		return;
 	}
-	connection_limit_judge(b->hosts, from, bulletin_hear(b, publisher_of(b, from), msg));
+	address_budget_pay(&b->hosts, key, junk ? ADDRESS_BUDGET_UNIT_NS : ADDRESS_BUDGET_STALE_NS,
+			   now);
+	/* Whoever repeats what others sealed loses the connection when the budget is spent. */
+	if (!junk && address_budget_has(&b->hosts, key, now))
+		return;
+	b->config.base->counters->connections_cut++;
+	subscription_cut(p->subscription);
 }
 
-static void called(void *arg)
+static bool publisher_may(void *arg, const struct sockaddr *to)
 {
-	struct net_bulletin *b = arg;
+	const struct publisher *p = arg;
+	struct net_bulletin *b = p->bulletin;
+	uint8_t key[ADDRESS_LIMIT_KEY];
+	bool may;
 
-	loop_post(b->config.base->loop, &b->post);
+	address_limit_key_of(to, key);
+	may = address_budget_has(&b->hosts, key, loop_boot_ns(b->config.base->loop));
+	b->config.base->counters->addresses_refused += !may;
+	return may;
 }
 
-static void bulletin_run(void *arg)
+static void publisher_came(void *arg, void *message, size_t length)
 {
-	struct net_bulletin *b = arg;
-	int e = nng_aio_result(b->aio);
+	struct publisher *p = arg;
+	struct net_bulletin *b = p->bulletin;
 
-	if (!e) {
-		nng_msg *msg = nng_aio_get_msg(b->aio);
-
-		nng_aio_set_msg(b->aio, NULL);
-		bulletin_came(b, msg);
-		nng_msg_free(msg);
-	}
-	if (e != NNG_ECLOSED && e != NNG_ECANCELED)
-		nng_recv_aio(b->sub, b->aio);
+	b->config.base->counters->bulletins_received++;
+	publisher_judge(p, bulletin_hear(b, p, message, length));
 }
 
 static int open_sockets(struct net_bulletin *b, const char *url)
 {
 	const struct connection_limit_bounds to_us = {.max = CONNECTION_LIMIT_MAX,
 						      .max_of_one = CONNECTION_LIMIT_OF_ONE};
-	/* One that was lost may still be known when it is dialed again. */
-	const struct connection_limit_bounds dialed = {.max = 2 * BULLETIN_DIALED_MAX,
-						       .max_of_one = 2 * BULLETIN_DIALED_MAX};
 	int e = nng_pub0_open(&b->pub);
 
 	if (e)
 		return e;
 	b->pub_open = true;
-	e = nng_sub0_open(&b->sub);
-	if (e)
-		return e;
-	b->sub_open = true;
-	nng_socket_set_size(b->sub, NNG_OPT_RECVMAXSZ, BULLETIN_BYTES_MAX);
 	nng_socket_set_size(b->pub, NNG_OPT_RECVMAXSZ, 1024); /* subscribers send nothing */
-	nng_socket_set_int(b->sub, NNG_OPT_RECVBUF, RECEIVE_BUFFER);
-	nng_socket_set_ms(b->sub, NNG_OPT_RECONNMINT, RECONNECT_MS);
-	nng_socket_set_ms(b->sub, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
-	e = nng_socket_set(b->sub, NNG_OPT_SUB_SUBSCRIBE, "", 0);
-	if (!e)
-		e = connection_limit_new(&b->guests, b->pub, &to_us);
-	if (!e)
-		e = connection_limit_new(&b->hosts, b->sub, &dialed);
+	e = connection_limit_new(&b->guests, b->pub, &to_us);
 	if (!e)
 		e = nng_listen(b->pub, url, NULL, 0);
-	if (!e)
-		e = nng_aio_alloc(&b->aio, called, b);
 	return e;
 }
 
@@ -382,14 +355,12 @@ int net_bulletin_new(struct net_bulletin **out, const struct net_bulletin_config
 	if (!b)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	b->config = *config;
-	b->post = (struct loop_post){.run = bulletin_run, .arg = b};
 	tcp_url(url, sizeof(url), config->listen, config->port);
 	e = open_sockets(b, url);
 	if (e) {
 		net_bulletin_free(b);
 		return net_error(e, "publish bulletins at", url, 0, err);
 	}
-	nng_recv_aio(b->sub, b->aio);
 	*out = b;
 	return 0;
 }
@@ -399,17 +370,16 @@ void net_bulletin_count(struct net_bulletin *b, struct gate_counts *counts)
 	if (!b)
 		return;
 	connection_limit_count_into(b->guests, b->config.base->counters);
-	connection_limit_count_into(b->hosts, b->config.base->counters);
 	counts->bulletin_guests = (uint32_t)connection_limit_count(b->guests);
-	counts->bulletin_payers = (uint32_t)connection_limit_payers(b->hosts);
+	counts->bulletin_payers =
+		(uint32_t)address_budget_count(&b->hosts, loop_boot_ns(b->config.base->loop));
 	counts->dialed = (uint32_t)b->npublishers;
 }
 
 static void publisher_free(struct publisher *p)
 {
 	names_forget(p->bulletin->config.names, p);
-	if (p->numeric[0])
-		nng_dialer_close(p->dialer);
+	subscription_free(p->subscription);
 	explicit_bzero(p, sizeof(*p));
 	free(p);
 }
@@ -421,19 +391,9 @@ void net_bulletin_free(struct net_bulletin *b)
 	for (size_t i = 0; i < b->npublishers; i++)
 		publisher_free(b->publishers[i]);
 	b->npublishers = 0;
-	if (b->sub_open)
-		nng_close(b->sub);
-	if (b->aio) {
-		nng_aio_stop(b->aio);
-		if (b->post.queued && nng_aio_result(b->aio) == 0 && nng_aio_get_msg(b->aio))
-			nng_msg_free(nng_aio_get_msg(b->aio));
-		loop_unpost(b->config.base->loop, &b->post);
-		nng_aio_free(b->aio);
-	}
 	if (b->pub_open)
 		nng_close(b->pub);
 	connection_limit_free(b->guests);
-	connection_limit_free(b->hosts);
 	explicit_bzero(b, sizeof(*b));
 	free(b);
 }
@@ -453,25 +413,33 @@ static void publisher_not_found(struct publisher *p, const char *why)
 	bulletin_tell(p->bulletin, p, PEER_C_NAME, why);
 }
 
+static struct subscription *publisher_subscribe(struct publisher *p)
+{
+	const struct subscription_config config = {.loop = p->bulletin->config.base->loop,
+						   .message_max = BULLETIN_BYTES_MAX,
+						   .may = publisher_may,
+						   .came = publisher_came,
+						   .arg = p};
+
+	return subscription_new(&config);
+}
+
 /* Dials P at ADDRESS, and no longer where it was dialled. */
 static void publisher_dial(struct publisher *p, const char *address)
 {
-	struct net_bulletin *b = p->bulletin;
-	char numeric[IOCOM_ADDRESS_MAX], url[128];
-	int e;
+	const struct base *base = p->bulletin->config.base;
+	int rc = -ENOMEM;
 
-	snprintf(numeric, sizeof(numeric), "%s", address); /* it may be P's own */
-	if (p->numeric[0])
-		nng_dialer_close(p->dialer);
-	p->numeric[0] = 0;
-	p->dialed_ns = loop_boot_ns(b->config.base->loop);
-	tcp_url(url, sizeof(url), numeric, p->at.port);
-	e = nng_dial(b->sub, url, &p->dialer, NNG_FLAG_NONBLOCK);
-	if (e)
-		log_write(b->config.base->log, LOG_L_WARNING, "cannot subscribe to %s: %s", url,
-			  nng_strerror(e));
-	else
-		strcpy(p->numeric, numeric);
+	p->dialed_ns = loop_boot_ns(base->loop);
+	if (!p->subscription)
+		p->subscription = publisher_subscribe(p);
+	if (p->subscription)
+		rc = subscription_dial(p->subscription, address, p->at.port);
+	if (rc)
+		log_write(base->log, LOG_L_WARNING, "cannot subscribe to %s port %u: %s", address,
+			  p->at.port, strerror(-rc));
+	else if (address != p->numeric)
+		snprintf(p->numeric, sizeof(p->numeric), "%s", address);
 }
 
 /* Where the publisher is: dials it there, if it is not being dialled there already. */

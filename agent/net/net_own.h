@@ -32,6 +32,9 @@ struct net {
 	bool is_open; /* all that it serves stands */
 	unsigned pings;
 	struct gate_counts told;
+	uint64_t pinged_ns;
+	bool counts_wait; /* for the next vector that root is told of */
+	bool told_vector; /* since the last ping */
 	bool is_set_up;
 	int streams_fd, http_fd; /* until who serves them has them; -1: none */
 };

@@ -16,9 +16,9 @@
 #include "agent/base/acceptor.h"
 #include "agent/base/address_limit.h"
 #include "agent/base/loop_share.h"
+#include "agent/base/seldom.h"
 #include "user/channel/stream_hello.h"
 #include "user/channel/version.h"
-#include "user/clock.h"
 #include "user/frame.h"
 #include "user/renewal.h"
 
@@ -65,20 +65,6 @@ struct net_streams {
 size_t net_streams_count(const struct net_streams *streams)
 {
 	return streams ? streams->count : 0;
-}
-
-/*
- * Returns true if a frequent message, last logged at *SAID_NS, may be logged again: such messages
- * must not hide the rest.
- */
-static bool net_stream_is_time(uint64_t *said_ns)
-{
-	uint64_t now = clock_boot_ns();
-
-	if (*said_ns && now - *said_ns < NET_STREAM_START_NS)
-		return false;
-	*said_ns = now;
-	return true;
 }
 
 static void net_stream_free(struct net_stream *s)
@@ -399,7 +385,8 @@ static void net_stream_overdue(void *arg)
 
 	if (s->stage == NET_STREAM_REFUSED)
 		net_stream_free(s);
-	else if (net_stream_is_time(&s->streams->overdue_ns))
+	else if (seldom_again(&s->streams->overdue_ns, loop_boot_ns(s->streams->base->loop),
+			      NET_STREAM_START_NS))
 		net_stream_refuse(s, why);
 	else
 		net_stream_refuse_quietly(s, why, strlen(why));
@@ -423,7 +410,8 @@ static void net_stream_make_room(struct net_streams *streams)
 	}
 	if (!oldest) /* each address has one stream, and the newcomer's is its first */
 		oldest = of_all;
-	if (net_stream_is_time(&streams->crowded_ns))
+	if (seldom_again(&streams->crowded_ns, loop_boot_ns(streams->base->loop),
+			 NET_STREAM_START_NS))
 		log_write(streams->base->log, LOG_L_WARNING,
 			  "%d job streams have not begun, most of them from %s: its oldest are "
 			  "dropped",
@@ -447,7 +435,8 @@ static void net_stream_scarce(struct net_streams *streams)
 {
 	streams->base->counters->descriptors_refused++;
 	streams->base->counters->streams_refused++;
-	if (net_stream_is_time(&streams->scarce_ns))
+	if (seldom_again(&streams->scarce_ns, loop_boot_ns(streams->base->loop),
+			 NET_STREAM_START_NS))
 		log_write(streams->base->log, LOG_L_WARNING,
 			  "no job stream from other machines: too few descriptors are left; raise "
 			  "the agent's limit of open files");

@@ -6,10 +6,19 @@
 #include "agent/owner/owner_part.h"
 #include "user/cgroup_guests.h"
 
-#define OWNER_NONCES   64
-#define OWNER_JOB_TTYS 256
+#define OWNER_JOB_TTYS	 256
+#define OWNER_SESSIONS	 64 /* graphical sessions that are asked about */
+#define OWNER_SESSION_ID 32 /* a session's name, and NUL */
 
-struct owner_question;
+/* owner_sessions.c */
+struct owner_sessions {
+	struct loop_fd entry; /* what loginctl says; -1: it was not asked */
+	char text[8192];
+	size_t length;
+	uint64_t asked_ns;
+	uint64_t used_s; /* when somebody used one last, as far as is known; CLOCK_REALTIME */
+	bool complained;
+};
 
 struct owner_part {
 	struct owner_config config;
@@ -22,6 +31,7 @@ struct owner_part {
 
 	bool somebody; /* works here, as last seen */
 	uint64_t seen_ns;
+	struct owner_sessions sessions;
 
 	struct cgroup_mounts mounts;
 	bool mounted;
@@ -29,11 +39,6 @@ struct owner_part {
 	struct iocom_err cap_err; /* why no cap is held by a control group */
 	bool capped;		  /* caps are or were set */
 	uint64_t capped_ns;	  /* when they were written last */
-
-	struct owner_question *questions;
-	size_t nquestions;
-	char nonces[OWNER_NONCES][SPEC_NONCE_MAX]; /* a ring: of the newest requests obeyed */
-	size_t nnonces;				   /* ever */
 };
 
 /* --- owner_part.c --- */
@@ -77,14 +82,24 @@ time_t owner_presence_newest(const char *devices, const unsigned *skip, size_t n
 /* Returns true if somebody works here, as was seen at most AGE_NS ago. */
 bool owner_presence(struct owner_part *part, uint64_t age_ns);
 
+/* --- owner_sessions.c --- */
+
+/*
+ * Returns when somebody used a graphical session last, as far as is known: seconds,
+ * CLOCK_REALTIME; 0: never.  It may begin to ask.
+ */
+uint64_t owner_sessions_newest(struct owner_part *part);
+void owner_sessions_stop(struct owner_part *part);
+/* Finds the names of the graphical sessions in front, in logind's DIRECTORY. */
+size_t owner_sessions_find(const char *directory, char ids[OWNER_SESSIONS][OWNER_SESSION_ID]);
+/* Reads what loginctl says, and changes TEXT.  Returns as owner_sessions_newest; NOW_S if TEXT says
+ * nothing. */
+uint64_t owner_sessions_read(char *text, uint64_t now_s);
+
 /* --- owner_admit.c --- */
 
 /* Returns true if UID may change the rules; otherwise WHY says why not. */
 bool owner_admit_change(const struct owner_part *part, uid_t uid, const char *from, char *why,
 			size_t size);
-
-/* --- owner_remote.c --- */
-
-void owner_remote_stop(struct owner_part *part);
 
 #endif

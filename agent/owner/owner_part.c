@@ -77,6 +77,7 @@ int owner_part_new(struct owner_part **out, const struct owner_config *config,
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	part->config = *config;
 	part->base = config->base;
+	part->sessions.entry.fd = -1;
 	snprintf(part->path, sizeof(part->path), "%s/owner.rules", config->base->set->state_dir);
 	owner_store_load(part);
 	*out = part;
@@ -86,7 +87,7 @@ int owner_part_new(struct owner_part **out, const struct owner_config *config,
 void owner_part_free(struct owner_part *part)
 {
 	if (part)
-		owner_remote_stop(part);
+		owner_sessions_stop(part);
 	free(part);
 }
 
@@ -203,29 +204,46 @@ static void part_audit(const struct owner_part *part, const struct owner_ask *as
 		  what, outcome);
 }
 
+/* Writes who asks into WHO, and returns it. */
+static const char *part_who(const struct owner_part *part, uid_t uid, const char *from,
+			    char who[OWNER_BY_MAX])
+{
+	char user[64] = "";
+
+	accounts_say(part->config.accounts, uid, user, sizeof(user));
+	snprintf(who, OWNER_BY_MAX, "%.30s@%.40s", user, *from ? from : part->base->set->name);
+	return who;
+}
+
+int owner_part_refuse(struct owner_part *part, uid_t uid, const char *from, const char *why,
+		      struct iocom_err *err)
+{
+	char who[OWNER_BY_MAX];
+
+	part->base->counters->owner_refused++;
+	log_provoked(part->base->log, LOG_L_WARNING, "owner: refused %s (uid %u): %s",
+		     part_who(part, uid, from, who), (unsigned)uid, why);
+	return iocom_err_set(err, -EPERM, "%s", why);
+}
+
 int owner_part_obey(struct owner_part *part, const struct owner_ask *ask, uid_t uid,
 		    const char *from, json_t **answer, struct iocom_err *err)
 {
 	struct owner_rules rules = part->rules;
-	char user[64] = "", who[OWNER_BY_MAX];
+	char who[OWNER_BY_MAX] = "";
 	size_t expelled = 0;
 	int what;
 
-	if (strcmp(ask->words[0], "show") != 0)
-		accounts_say(part->config.accounts, uid, user, sizeof(user));
-	snprintf(who, sizeof(who), "%.30s@%.40s", user, *from ? from : part->base->set->name);
+	if (!owner_ask_is_show(ask))
+		(void)part_who(part, uid, from, who);
 	what = owner_ask_apply(ask, who, loop_real_ns(part->base->loop) / CLOCK_NS_PER_S, &rules,
 			       err);
 	if (what != OWNER_SHOW) {
 		char why[300];
 
 		/* Who may not learns nothing but that. */
-		if (!owner_admit_change(part, uid, from, why, sizeof(why))) {
-			part->base->counters->owner_refused++;
-			log_provoked(part->base->log, LOG_L_WARNING,
-				     "owner: refused %s (uid %u): %s", who, (unsigned)uid, why);
-			return iocom_err_set(err, -EPERM, "%s", why);
-		}
+		if (!owner_admit_change(part, uid, from, why, sizeof(why)))
+			return owner_part_refuse(part, uid, from, why, err);
 	}
 	if (what < 0)
 		return what;

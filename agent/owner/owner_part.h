@@ -8,12 +8,12 @@
  *   owners                 (setting) users who may change this node's rules, from any node
  *   administrators         (setting) the same; meant to be the same list at all nodes
  *
- * A request from another node is worth what its MUNGE credential proves; it is for this node, this
- * start of the agent and this minute only.  Each change and each refused one is logged.
+ * Who asks from another node has proven who they are (front/forwarded.c).  Each change and each
+ * refused one is logged.
  *
  *   owner_part.c      the rules in force, what is asked         owner_admit.c     who gets in
  *   owner_store.c     the file                                  owner_caps.c      control groups
- *   owner_presence.c  does somebody work here                   owner_remote.c    other nodes
+ *   owner_presence.c  does somebody work here                   owner_sessions.c  in windows
  */
 #ifndef IOCOM_OWNER_PART_H
 #define IOCOM_OWNER_PART_H
@@ -23,20 +23,18 @@
 #include <sys/types.h>
 
 #include "agent/base/base.h"
-#include "agent/cluster/peers.h"
 #include "agent/guest/guest.h"
 #include "balancer/settings/owner/owner.h"
 
 struct accounts;
 struct owner_part;
 
-#define OWNER_QUESTIONS_MAX 16 /* credentials of other nodes' requests that munged looks at */
-
 struct owner_config {
 	const struct base *base;
 	struct accounts *accounts;
-	struct peers *peers;
-	const char *devices; /* "/dev" */
+	const char *devices;  /* "/dev" */
+	const char *sessions; /* logind's files, "/run/systemd/sessions"; NULL: not looked at */
+	const char *loginctl; /* the program */
 	struct {
 		void *arg;
 		void (*own_vector)(void *arg, struct iocom_vector *own);
@@ -70,10 +68,8 @@ bool owner_part_admit(struct owner_part *part, const struct guest_asking *asking
  */
 int owner_part_obey(struct owner_part *part, const struct owner_ask *ask, uid_t uid,
 		    const char *from, json_t **answer, struct iocom_err *err);
-/* How many requests of other nodes munged looks at. */
-size_t owner_part_asking(const struct owner_part *part);
-/* The peers_handler of PEER_OWNER. */
-int owner_part_asked(void *part, const struct peer_request *request, uint64_t ticket,
-		     struct peer_answer *answer);
+/* Logs and counts that what UID at node FROM asks is refused.  Returns -EPERM with WHY in ERR. */
+int owner_part_refuse(struct owner_part *part, uid_t uid, const char *from, const char *why,
+		      struct iocom_err *err);
 
 #endif

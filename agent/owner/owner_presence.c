@@ -2,7 +2,7 @@
 /*
  * Does somebody work at this node?  The kernel keeps when each terminal was read last (its access
  * time, to 8 s): a console's keyboard, a session of ssh or of a terminal's window.  Terminals of
- * jobs do not count, nor what programs write.
+ * jobs do not count, nor what programs write.  Windows: owner_sessions.c.
  */
 #include "agent/owner/owner_own.h"
 
@@ -82,7 +82,7 @@ time_t owner_presence_newest(const char *devices, const unsigned *skip, size_t n
 bool owner_presence(struct owner_part *part, uint64_t age_ns)
 {
 	uint64_t now = loop_boot_ns(part->base->loop);
-	time_t now_s = (time_t)(loop_real_ns(part->base->loop) / CLOCK_NS_PER_S), newest;
+	time_t now_s = (time_t)(loop_real_ns(part->base->loop) / CLOCK_NS_PER_S), newest, windows;
 	unsigned skip[OWNER_JOB_TTYS];
 	size_t n;
 
@@ -92,6 +92,9 @@ bool owner_presence(struct owner_part *part, uint64_t age_ns)
 		return part->somebody;
 	n = part->guest ? guest_terminals(part->guest, skip, OWNER_JOB_TTYS) : 0;
 	newest = owner_presence_newest(part->config.devices, skip, n);
+	windows = (time_t)owner_sessions_newest(part);
+	if (windows > newest)
+		newest = windows;
 	part->seen_ns = now;
 	part->somebody = newest && newest + (time_t)part->rules.idle_s > now_s;
 	return part->somebody;

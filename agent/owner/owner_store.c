@@ -17,8 +17,6 @@
 #include "user/sync_name.h"
 #include "user/trust.h"
 
-#define OWNER_UNREADABLE "owner's rules unreadable"
-
 static int owner_store_put(const char *path, const char *text)
 {
 	size_t n = strlen(text);
@@ -78,8 +76,11 @@ static void owner_store_damaged(struct owner_part *part, const struct iocom_err 
 		  "%.500s; the file is %s%s, and this node is closed until `iocom owner open`",
 		  why->text, moved ? "kept as " : "left there", moved ? aside : "");
 	/* Or the next start would find no file, and open the node. */
-	if (moved && owner_store_write(part, &part->rules, &err))
-		log_write(part->base->log, LOG_L_ERROR, "%s", err.text);
+	if (moved && owner_store_write(part, &part->rules, &err)) {
+		moved = !rename(aside, part->path);
+		log_write(part->base->log, LOG_L_ERROR, "%s; the damaged file is %s", err.text,
+			  moved ? "back in its place" : aside);
+	}
 }
 
 void owner_store_load(struct owner_part *part)
@@ -88,7 +89,8 @@ void owner_store_load(struct owner_part *part)
 	int rc;
 
 	owner_init(&part->rules);
-	if (access(part->path, F_OK) && errno == ENOENT)
+	/* A link to a file that is not there is not "no file". */
+	if (faccessat(AT_FDCWD, part->path, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
 		return;
 	rc = trust_file(part->path, &err);
 	if (!rc)

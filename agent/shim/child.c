@@ -14,7 +14,8 @@
  *   exec         closes all other descriptors; the user's environment appears only
  *                here, so that root's code never sees an LD_* variable of the user
  *
- * A step that fails is reported through a pipe that exec closes.
+ * A step that fails is reported through a pipe that exec closes, and so is the CPU time of all
+ * steps, just before exec.
  */
 #include "agent/shim/child.h"
 
@@ -38,13 +39,15 @@
 #include <unistd.h>
 
 #include "agent/shim/tty.h"
+#include "user/clock.h"
 #include "user/keyring.h"
 #include "user/privilege.h"
 
 #define KILLED_MS 1000
 
 enum stage {
-	STAGE_CGROUP = 1,
+	STAGE_READY,
+	STAGE_CGROUP,
 	STAGE_SESSION,
 	STAGE_STDIO,
 	STAGE_PAM,
@@ -56,10 +59,10 @@ enum stage {
 	STAGE_EXEC,
 };
 
-/* The child sends this when a step fails. */
+/* The child sends this when a step fails, and with STAGE_READY before it calls exec. */
 struct report {
 	int stage;
-	int error;
+	int error; /* errno; of STAGE_READY: its CPU time so far in us */
 };
 
 struct pipes {
@@ -275,6 +278,18 @@ static int execute_on_path(const struct spec *spec)
 	return error;
 }
 
+/* Best effort: without it the steps count as the job's. */
+static void child_say_ready(int fd)
+{
+	uint64_t cpu_us = clock_cpu_ns() / 1000;
+	struct report report = {
+		.stage = STAGE_READY,
+		.error = cpu_us < INT_MAX ? (int)cpu_us : 0,
+	};
+
+	(void)!write(fd, &report, sizeof(report));
+}
+
 static struct report child_steps(const struct order *order, const struct identity *identity,
 				 const struct cgroup *group, bool in_v2, const struct pipes *pipes)
 {
@@ -311,6 +326,7 @@ static struct report child_steps(const struct order *order, const struct identit
 		return (struct report){STAGE_DIRECTORY, errno};
 	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC))
 		return (struct report){STAGE_STDIO, errno};
+	child_say_ready(pipes->report[1]);
 	rc = strchr(spec->executable, '/') ? child_execute(spec->executable, spec)
 					   : execute_on_path(spec);
 	return (struct report){STAGE_EXEC, -rc};
@@ -437,12 +453,8 @@ static int await(int fd, uint32_t limit_ms)
 	return n == 1;
 }
 
-/*
- * Waits until exec succeeds (end of file: returns 0) or the child reports a failed step (returns
- * 1). Returns -ETIMEDOUT after LIMIT_MS: the user may have stopped the child, or the file system
- * of the directory or program may not answer.
- */
-static int await_exec(int fd, uint32_t limit_ms, struct report *report)
+/* Returns 1 with the child's next report; 0: exec has succeeded (end of file); -ETIMEDOUT. */
+static int await_report(int fd, uint32_t limit_ms, struct report *report)
 {
 	ssize_t n;
 
@@ -452,6 +464,23 @@ static int await_exec(int fd, uint32_t limit_ms, struct report *report)
 		n = read(fd, report, sizeof(*report));
 	while (n < 0 && errno == EINTR);
 	return n == (ssize_t)sizeof(*report) ? 1 : 0;
+}
+
+/*
+ * Waits until exec succeeds (returns 0) or the child reports a failed step (returns 1). Returns
+ * -ETIMEDOUT after LIMIT_MS: the user may have stopped the child, or the file
+ * system of the directory or program may not answer. BEGIN_US gets the CPU time of the steps.
+ */
+static int await_exec(int fd, uint32_t limit_ms, struct report *report, uint64_t *begin_us)
+{
+	uint64_t start_ms = clock_boot_ms(), passed_ms;
+	int rc = await_report(fd, limit_ms, report);
+
+	if (rc != 1 || report->stage != STAGE_READY)
+		return rc;
+	*begin_us = (uint64_t)report->error;
+	passed_ms = clock_boot_ms() - start_ms;
+	return await_report(fd, passed_ms < limit_ms ? limit_ms - (uint32_t)passed_ms : 0, report);
 }
 
 /*
@@ -522,7 +551,7 @@ int child_start(struct child *child, const struct order *order, const struct ide
 		run_child(order, identity, group, in_v2, &pipes);
 	close(pipes.report[1]);
 	pipes.report[1] = -1;
-	rc = await_exec(pipes.report[0], order->begin_ms, &report);
+	rc = await_exec(pipes.report[0], order->begin_ms, &report, &child->begin_us);
 	if (rc < 0) {
 		rc = child_give_up(child, order, group, err);
 	} else if (rc) {

@@ -19,6 +19,7 @@ struct child {
 	/* Our ends: we write to [0] and read from [1] and [2]; non-blocking; -1 means none. With
 	 * a terminal [0] and [1] are its master. */
 	int stdio[3];
+	uint64_t begin_us; /* CPU time of the steps before exec, which are not the job's own */
 };
 
 /* The user that the job runs as, looked up before the fork. */

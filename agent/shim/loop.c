@@ -125,6 +125,11 @@ int shim_serve_client(struct shim *shim)
 	return rc < 0 ? rc : -EPROTO;
 }
 
+static uint64_t loop_microseconds(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
+}
+
 static void take_status(struct shim *shim)
 {
 	struct rusage usage;
@@ -137,6 +142,8 @@ static void take_status(struct shim *shim)
 	shim->end.kind = WIFSIGNALED(status) ? 1 : 0;
 	shim->end.value = (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	shim->end.max_rss_kb = (uint64_t)usage.ru_maxrss;
+	shim->end.cpu_us = loop_microseconds(&usage.ru_utime) + loop_microseconds(&usage.ru_stime);
+	shim->end.begin_us = shim->child.begin_us;
 	close(shim->child.pidfd);
 	shim->child.pidfd = -1;
 }

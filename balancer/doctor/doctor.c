@@ -187,6 +187,38 @@ static void print_degraded(const struct page *page, const json_t *degraded)
 	}
 }
 
+/* What follows the checks is long: the last line says again what to look at. */
+static void print_verdict(const struct page *page, const json_t *checks)
+{
+	static const char *const states[] = {"broken", "degraded"};
+	const char *gap = "";
+	char line[SAYS_MAX] = "";
+	const json_t *check;
+	size_t i, n = 0;
+
+	for (size_t s = 0; s < sizeof(states) / sizeof(states[0]); s++) {
+		const char *before = ": ", *last = "";
+
+		json_array_foreach (checks, i, check) {
+			const char *name = listing_string(check, "check");
+
+			if (strcmp(listing_string(check, "state"), states[s]) != 0 ||
+			    !strcmp(name, last)) /* one row a peer, for example */
+				continue;
+			last = name;
+			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s%s%s", gap,
+					      *before == ':' ? states[s] : "", before, name);
+			if (n >= sizeof(line))
+				return;
+			before = ", ";
+			gap = "";
+		}
+		gap = n ? "; " : "";
+	}
+	fputc('\n', page->out);
+	flow(page, n ? line : "all is in order", 0);
+}
+
 void doctor_print(const json_t *report, FILE *out, unsigned width, bool colour)
 {
 	const struct page page = {out, width, colour};
@@ -202,6 +234,7 @@ void doctor_print(const json_t *report, FILE *out, unsigned width, bool colour)
 		print_hooks(&page, hooks);
 	if (json_array_size(degraded))
 		print_degraded(&page, degraded);
+	print_verdict(&page, checks);
 }
 
 double doctor_now_ms(void)

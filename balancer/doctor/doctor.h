@@ -9,14 +9,16 @@
  *   doctor.c         the report            doctor_tools.c    munge, clock, criu
  *   doctor_node.c    configuration, directories    doctor_ports.c   ports
  *   doctor_agent.c   the running agent     doctor_access.c   PAM, the audit log
- *   doctor_net.c     its network part
+ *   doctor_net.c     its network part           doctor_owner.c    the owner's rules
  */
 #ifndef IOCOM_DOCTOR_H
 #define IOCOM_DOCTOR_H
 
 #include <jansson.h>
+#include <msgpack.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "balancer/settings/settings.h"
@@ -67,11 +69,18 @@ void doctor_print(const json_t *report, FILE *out, unsigned width, bool colour);
 void doctor_kernel(struct doctor *d);
 void doctor_limits(struct doctor *d);
 void doctor_config(struct doctor *d); /* fills `set`: call it before all functions below */
+/*
+ * Asks the agent at RUN_DIR, if root runs it, for REQUEST; WHO (may be NULL) learns who runs it.
+ * Returns 0 and ANSWER, or negative errno with the reason in ERR.
+ */
+int doctor_agent_ask(const char *run_dir, const msgpack_sbuffer *request, struct ucred *who,
+		     json_t **answer, struct iocom_err *err);
 /* Puts a running agent's settings into `set`: call it before all that follow. */
 void doctor_agent(struct doctor *d);
 void doctor_directories(struct doctor *d);
 void doctor_ports(struct doctor *d);
 void doctor_net(struct doctor *d);
+void doctor_owner(struct doctor *d);
 void doctor_munge(struct doctor *d);
 void doctor_clock(struct doctor *d);
 void doctor_pam(struct doctor *d);

@@ -23,14 +23,16 @@
 #define NEARLY	   0.9 /* full */
 #define PEERS_SAID 8   /* peers with a line of their own */
 
-static int ask_status(const char *run_dir, struct ucred *who, json_t **answer,
-		      struct iocom_err *err)
+int doctor_agent_ask(const char *run_dir, const msgpack_sbuffer *request, struct ucred *who,
+		     json_t **answer, struct iocom_err *err)
 {
 	struct timeval limit = {.tv_sec = ANSWER_S};
+	struct ucred ignored;
 	socklen_t size = sizeof(*who);
-	msgpack_sbuffer buffer;
-	msgpack_packer pk;
 	int fd, rc = client_connect(run_dir, &fd, err);
+
+	if (!who)
+		who = &ignored;
 
 	if (rc)
 		return rc;
@@ -44,15 +46,26 @@ static int ask_status(const char *run_dir, struct ucred *who, json_t **answer,
 	}
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	pack_begin(&pk, &buffer, 2);
-	pack_str(&pk, "op", "status");
-	pack_u64(&pk, "v", 1);
-	rc = client_request(fd, buffer.data, buffer.size, answer, err);
-	msgpack_sbuffer_destroy(&buffer);
+	rc = client_request(fd, request->data, request->size, answer, err);
 	close(fd);
 	if (rc == -EAGAIN)
 		iocom_err_set(err, rc, "the agent at %s accepts but does not answer within %d s",
 			      run_dir, ANSWER_S);
+	return rc;
+}
+
+static int ask_status(const char *run_dir, struct ucred *who, json_t **answer,
+		      struct iocom_err *err)
+{
+	msgpack_sbuffer request;
+	msgpack_packer pk;
+	int rc;
+
+	pack_begin(&pk, &request, 2);
+	pack_str(&pk, "op", "status");
+	pack_u64(&pk, "v", 1);
+	rc = doctor_agent_ask(run_dir, &request, who, answer, err);
+	msgpack_sbuffer_destroy(&request);
 	return rc;
 }
 

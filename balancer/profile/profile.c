@@ -370,19 +370,29 @@ int profile_get(struct profile_store *s, uid_t uid, const char *class_name, stru
 	return rc;
 }
 
-int profile_list(struct profile_store *s, uid_t uid,
-		 void (*each)(void *arg, uid_t uid, const char *class_name,
-			      const struct profile *profile),
-		 void *arg, struct iocom_err *err)
+int profile_list(struct profile_store *s, uid_t uid, profile_each *each, void *arg,
+		 struct iocom_err *err)
 {
-	static const char sql[] = "SELECT " COLUMNS ", uid, class FROM profile LEFT JOIN behaviour"
-				  " USING(uid, class) WHERE ?1 < 0 OR uid=?1 ORDER BY uid, class";
+	return profile_list_part(s, &(struct profile_part){.uid = uid, .class_name = ""}, each, arg,
+				 err);
+}
+
+int profile_list_part(struct profile_store *s, const struct profile_part *part, profile_each *each,
+		      void *arg, struct iocom_err *err)
+{
+	static const char sql[] = "SELECT " COLUMNS ", uid, class FROM (SELECT * FROM profile WHERE"
+				  " (?1 < 0 OR uid=?1) AND (?2='' OR class=?2) ORDER BY uid, class"
+				  " LIMIT ?3 OFFSET ?4) LEFT JOIN behaviour USING(uid, class)"
+				  " ORDER BY uid, class";
 	sqlite3_stmt *st = profile_statement(s, sql);
 	int rc;
 
 	if (!st)
 		return profile_failed(s, "read", err);
-	sqlite3_bind_int64(st, 1, uid == (uid_t)-1 ? -1 : (sqlite3_int64)uid);
+	sqlite3_bind_int64(st, 1, part->uid == (uid_t)-1 ? -1 : (sqlite3_int64)part->uid);
+	sqlite3_bind_text(st, 2, part->class_name, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(st, 3, part->most ? (sqlite3_int64)part->most : -1);
+	sqlite3_bind_int64(st, 4, (sqlite3_int64)part->skip);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(st, 13);
 		struct profile p;

@@ -96,14 +96,22 @@ int profile_typical(struct profile_store *store, uid_t uid, struct profile *out,
 /* Learns from one finished RUN (its `runs` is ignored).  Returns 0 or negative errno. */
 int profile_learn(struct profile_store *store, uid_t uid, const char *class_name,
 		  const struct profile *run, struct iocom_err *err);
+typedef void profile_each(void *arg, uid_t uid, const char *class_name,
+			  const struct profile *profile);
 /*
- * Calls EACH for each class of UID ((uid_t)-1: of all), in order of name.  Returns 0 or negative
- * errno.
+ * Calls EACH for each class of UID ((uid_t)-1: of all), in order of user and name.  Returns 0 or
+ * negative errno.
  */
-int profile_list(struct profile_store *store, uid_t uid,
-		 void (*each)(void *arg, uid_t uid, const char *class_name,
-			      const struct profile *profile),
-		 void *arg, struct iocom_err *err);
+int profile_list(struct profile_store *store, uid_t uid, profile_each *each, void *arg,
+		 struct iocom_err *err);
+struct profile_part {
+	uid_t uid;		/* (uid_t)-1: of all users */
+	const char *class_name; /* "": all */
+	size_t skip, most;	/* so many come first, so many are visited; MOST 0: all */
+};
+/* The same for a part of the list. */
+int profile_list_part(struct profile_store *store, const struct profile_part *part,
+		      profile_each *each, void *arg, struct iocom_err *err);
 /* How wrong the predictions of a class's response were. */
 struct profile_error {
 	uint32_t jobs;

@@ -114,9 +114,9 @@ static json_t *document_class_json(const struct document_class *c)
 struct exporting {
 	struct profile_store *store;
 	uid_t uid;
-	const char *class_name;
+	struct profile_export *x;
 	json_t *list;
-	size_t left_out;
+	bool full;
 	int rc;
 	struct iocom_err *err;
 };
@@ -126,10 +126,14 @@ static void document_export_one(void *arg, uid_t uid, const char *name, const st
 	struct exporting *e = arg;
 	struct document_class *c;
 
-	if (e->rc || (*e->class_name && strcmp(name, e->class_name)))
+	if (e->rc || e->full || (*e->x->class_name && strcmp(name, e->x->class_name)) ||
+	    (*e->x->after && strcmp(name, e->x->after) <= 0))
+		return;
+	e->full = e->x->most && json_array_size(e->list) == e->x->most;
+	if (e->full)
 		return;
 	if (!*name || strlen(name) >= PROFILE_CLASS_MAX || !placement_line_valid(name)) {
-		e->left_out++;
+		e->x->left_out++;
 		return;
 	}
 	c = calloc(1, sizeof(*c));
@@ -145,27 +149,30 @@ static void document_export_one(void *arg, uid_t uid, const char *name, const st
 		e->rc = profile_runs_read(e->store, uid, name, c->recent, &c->nrecent, e->err);
 	if (!e->rc && json_array_append_new(e->list, document_class_json(c)))
 		e->rc = iocom_err_set(e->err, -ENOMEM, "out of memory");
+	strcpy(e->x->last, name);
 	free(c);
 }
 
-int profile_export(struct profile_store *s, uid_t uid, const char *class_name, json_t **out,
-		   size_t *left_out, struct iocom_err *err)
+int profile_export(struct profile_store *s, uid_t uid, struct profile_export *x,
+		   struct iocom_err *err)
 {
-	struct exporting e = {
-		.store = s, .uid = uid, .class_name = class_name, .list = json_array(), .err = err};
+	struct exporting e = {.store = s, .uid = uid, .x = x, .list = json_array(), .err = err};
 	int rc = e.list ? profile_list(s, uid, document_export_one, &e, err) : -ENOMEM;
 
 	if (!rc)
 		rc = e.rc;
-	if (!rc && *class_name && !json_array_size(e.list))
-		rc = iocom_err_set(err, -ENOENT, "nothing is known about a class '%s'", class_name);
+	if (!rc && *x->class_name && !json_array_size(e.list))
+		rc = iocom_err_set(err, -ENOENT, "nothing is known about a class '%s'",
+				   x->class_name);
 	if (rc) {
 		json_decref(e.list);
 		return rc;
 	}
-	*left_out = e.left_out;
-	*out = json_pack("{s:i,s:o}", "iocom_profiles", PROFILE_DOCUMENT, "profiles", e.list);
-	return *out ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+	if (!e.full)
+		x->last[0] = 0;
+	x->document =
+		json_pack("{s:i,s:o}", "iocom_profiles", PROFILE_DOCUMENT, "profiles", e.list);
+	return x->document ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -341,9 +348,9 @@ static int import_class(struct profile_store *s, uid_t uid, struct profile_impor
 		return rc;
 	if (!rc && !in->force)
 		return iocom_err_set(r->err, -EEXIST,
-				     "class '%s' is known already, from %u runs; --force replaces "
+				     "class '%s' is known already, from %u run%s; --force replaces "
 				     "what is known; nothing was imported",
-				     c->class_name, known.runs);
+				     c->class_name, known.runs, known.runs == 1 ? "" : "s");
 	in->replaced += !rc;
 	in->classes++;
 	in->runs += c->nrecent;

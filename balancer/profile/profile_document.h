@@ -22,13 +22,25 @@
 
 #define PROFILE_DOCUMENT 1 /* its version */
 
+/* A thousand classes take seconds, so an agent makes a document in parts of so many. */
+#define PROFILE_EXPORT_PART 25
+
+struct profile_export {
+	const char *class_name; /* only this class; "": all */
+	const char *after;	/* only classes behind this one, by their names; "": all */
+	size_t most;		/* classes in one document; 0: all */
+	/* Results. */
+	json_t *document;
+	size_t left_out; /* classes whose names are no UTF-8 or have control characters */
+	char last[PROFILE_CLASS_MAX]; /* there are more behind this one; "": there are none */
+};
+
 /*
- * Makes the document of UID's classes, or of CLASS_NAME only ("": all).  LEFT_OUT is the number of
- * classes whose names are no UTF-8 or have control characters, which it cannot hold.  Returns 0;
- * -ENOENT: there is no such class; -EIO, -EBUSY, -ENOMEM.
+ * Makes the document of UID's classes; the caller frees it.  Returns 0; -ENOENT: there is no such
+ * class; -EIO, -EBUSY, -ENOMEM.
  */
-int profile_export(struct profile_store *store, uid_t uid, const char *class_name, json_t **out,
-		   size_t *left_out, struct iocom_err *err);
+int profile_export(struct profile_store *store, uid_t uid, struct profile_export *x,
+		   struct iocom_err *err);
 
 struct profile_import {
 	const char *text, *file; /* the document, and what sentences call it */

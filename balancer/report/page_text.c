@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -94,15 +95,18 @@ static void page_print_total(const struct gain_row *total)
 static void page_print_predictions(const struct gain_report *r)
 {
 	const struct gain_predictions *p = &r->predictions;
+	char line[224];
 
 	if (!p->jobs) {
 		printf("Predictions: nothing was expected of any of these jobs.\n");
 		return;
 	}
-	printf("Predictions: %u job%s took %.2f times the expected time (median; 90 %% of them "
-	       "%.2f to\n  %.2f); %.0f %% were within a factor of 1.25, %.0f %% within 2.\n",
-	       p->jobs, p->jobs == 1 ? "" : "s", p->median, p->low, p->high,
-	       100 * p->within_quarter, 100 * p->within_two);
+	snprintf(line, sizeof(line),
+		 "Predictions: %u job%s took %.2f times the expected time (median; 90 %% of them "
+		 "%.2f to %.2f); %.0f %% were within a factor of 1.25, %.0f %% within 2.",
+		 p->jobs, p->jobs == 1 ? "" : "s", p->median, p->low, p->high,
+		 100 * p->within_quarter, 100 * p->within_two);
+	listing_wrap(stdout, line, 2);
 	if (r->stayed)
 		printf("  At home, the %u job%s that stayed took %.2f times the expected time "
 		       "(median).\n",
@@ -111,12 +115,16 @@ static void page_print_predictions(const struct gain_report *r)
 
 static void page_print_slowdowns(const struct gain_slowdowns *s)
 {
+	char line[192];
+
 	if (!s->jobs)
 		return;
-	printf("Slowdown: %u job%s took %.2f times what %s alone (mean; median %.2f, 95 %% below "
-	       "%.2f).\n",
-	       s->jobs, s->jobs == 1 ? "" : "s", s->mean, s->jobs == 1 ? "it takes" : "they take",
-	       s->median, s->high);
+	snprintf(line, sizeof(line),
+		 "Slowdown: %u job%s took %.2f times what %s alone (mean; median %.2f, 95 %% "
+		 "below %.2f).",
+		 s->jobs, s->jobs == 1 ? "" : "s", s->mean, s->jobs == 1 ? "it takes" : "they take",
+		 s->median, s->high);
+	listing_wrap(stdout, line, 2);
 }
 
 static void page_print_left_out(const struct gain_report *r)
@@ -200,74 +208,85 @@ static int page_print_tables(const struct page *page)
 /* --- all together ------------------------------------------------------------------------- */
 
 /* A name that the user typed, or that a file holds, may be anything. */
-static void page_print_name(const char *text)
+static void page_print_name(FILE *out, const char *text)
 {
 	char name[256];
 
 	snprintf(name, sizeof(name), "%s", text);
 	utf8_plain(name);
-	fputs(name, stdout);
+	fputs(name, out);
 }
 
-static void page_print_homes(const json_t *homes)
+static void page_print_homes(FILE *out, const json_t *homes)
 {
 	size_t n = json_array_size(homes);
 
-	printf(" submitted at %s", n == 1 ? "node" : "nodes");
+	fprintf(out, " submitted at %s", n == 1 ? "node" : "nodes");
 	for (size_t i = 0; i < n; i++) {
-		fputs(i ? ", " : " ", stdout);
-		page_print_name(json_string_value(json_array_get(homes, i)));
+		fputs(i ? ", " : " ", out);
+		page_print_name(out, json_string_value(json_array_get(homes, i)));
 	}
 }
 
 /* Which of the jobs are counted, if not all. */
-static void page_print_filter(const struct gain_filter *filter)
+static void page_print_filter(FILE *out, const struct gain_filter *filter)
 {
 	const char *before = ", only those";
 
 	if (filter->policy) {
-		printf("%s placed by ", before);
-		page_print_name(filter->policy);
+		fprintf(out, "%s placed by ", before);
+		page_print_name(out, filter->policy);
 		before = " and";
 	}
 	if (filter->node) {
-		printf("%s run at ", before);
-		page_print_name(filter->node);
+		fprintf(out, "%s run at ", before);
+		page_print_name(out, filter->node);
 	}
 }
 
-static void page_print_counts(const struct gain_row *total)
+static void page_print_counts(FILE *out, const struct gain_row *total)
 {
 	if (!total->jobs)
-		printf(": none has ended.\n");
+		fprintf(out, ": none has ended.");
 	else if (total->jobs == 1)
-		printf(": 1 has ended, iocom %s.\n",
-		       total->left ? "sent it to another node" : "did not send it away");
+		fprintf(out, ": 1 has ended, iocom %s.",
+			total->left ? "sent it to another node" : "did not send it away");
 	else if (!total->left)
-		printf(": %u have ended, iocom sent none of them away.\n", total->jobs);
+		fprintf(out, ": %u have ended, iocom sent none of them away.", total->jobs);
 	else
-		printf(": %u have ended, iocom sent %u of them to other nodes.\n", total->jobs,
-		       total->left);
+		fprintf(out, ": %u have ended, iocom sent %u of them to other nodes.", total->jobs,
+			total->left);
 }
 
-static void page_print_head(const struct page *page)
+static int page_print_head(const struct page *page)
 {
-	char since[32];
+	char since[32], *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
 
-	page_print_name(page->whose);
-	page_print_homes(page->homes);
+	if (!out) {
+		fputs("iocom report: out of memory\n", stderr);
+		return 1;
+	}
+	page_print_name(out, page->whose);
+	page_print_homes(out, page->homes);
 	if (page->since_ns)
-		printf(" since %s", page_time(since, page->since_ns));
-	page_print_filter(page->filter);
-	page_print_counts(&page->report->by[GAIN_TOTAL].rows[0]);
+		fprintf(out, " since %s", page_time(since, page->since_ns));
+	page_print_filter(out, page->filter);
+	page_print_counts(out, &page->report->by[GAIN_TOTAL].rows[0]);
+	if (!fclose(out))
+		listing_wrap(stdout, line, 2);
+	free(line);
 	if (page->cut)
 		printf("Only the newest %d are counted.\n", GAIN_JOBS);
 	printf("What was submitted at other nodes is in their own reports.\n");
+	return 0;
 }
 
 int page_print(const struct page *page)
 {
-	page_print_head(page);
+	if (page_print_head(page))
+		return 1;
 	if (page->report->by[GAIN_TOTAL].rows[0].jobs) {
 		putchar('\n');
 		page_print_total(&page->report->by[GAIN_TOTAL].rows[0]);

@@ -163,7 +163,8 @@ static const struct criterion criteria[RULES_CRITERIA] = {
 				"the tasks there by the right one in all."},
 	[RULES_C_DELAY] = {"delay", "iocom (least-delay)", "ms", MORE,
 			   "Running here, the way included, delays the job and those already here "
-			   "by clearly less in all than running at home."},
+			   "by less in all (right) than running at home does, with delay_margin "
+			   "taken off (left)."},
 };
 
 static const struct criterion *criteria_find(enum rules_criterion c)

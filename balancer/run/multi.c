@@ -8,15 +8,17 @@
 
 const char multi_help[] =
 	"many nodes at once:\n"
-	"  -N, --nodes LIST  run a job on each: n1,n2 or n[1-4,7]; all; or a number: the best so "
-	"many\n"
-	"  --label, --no-label  print \"NODE: \" before each line of output, or not [--label]\n"
-	"  --gather        print standard output at the end, each node's in one piece, equal ones "
-	"folded\n"
-	"  --stdin none|all  copy standard input to no node or to all [none]; none also for one "
-	"job\n"
+	"  -N, --nodes LIST  run a job on each: n1,n2 or n[1-4,7]; all; or a number: the\n"
+	"                  best so many\n"
+	"  --label, --no-label  print \"NODE: \" before each line of output, or not\n"
+	"                  [--label]\n"
+	"  --gather        print standard output at the end, each node's in one piece,\n"
+	"                  equal ones folded\n"
+	"  --stdin none|all  copy standard input to no node or to all [none]; none also\n"
+	"                  for one job\n"
 	"  --fanout N      run on at most N nodes at a time [32]\n"
-	"  --kill-on-fail  when a job fails, send TERM to the others and return its status\n";
+	"  --kill-on-fail  when a job fails, send TERM to the others and return its\n"
+	"                  status\n";
 
 void multi_init(struct multi_options *options)
 {

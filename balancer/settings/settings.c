@@ -2,6 +2,7 @@
 /* iocomd's table of settings; the machinery is user/config.c. */
 #include "balancer/settings/settings.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>
@@ -481,8 +482,8 @@ bool settings_retired(const struct settings *s, struct iocom_err *sentence)
 
 const struct config_program settings_program = {
 	.name = "iocomd",
-	.summary = "The iocom agent: measures this node's load, tells the others, places and runs "
-		   "jobs.",
+	.summary = "The iocom agent: measures this node's load, tells the others, places and\n"
+		   "runs jobs.",
 	.section = "iocom",
 	.file = "/etc/iocom/iocom.conf",
 	.keys = keys,
@@ -505,6 +506,40 @@ bool settings_is_self(const struct settings *s, const struct settings_peer *peer
 static bool wildcard(const char *address)
 {
 	return !strcmp(address, "0.0.0.0") || !strcmp(address, "[::]") || !strcmp(address, "*");
+}
+
+/* Returns 1: ADDRESS is one that each machine has itself; 0: it is not; -1: it is a name. */
+static int settings_loopback(const char *address)
+{
+	char host[IOCOM_ADDRESS_MAX];
+	struct in6_addr six;
+	struct in_addr four;
+	size_t n = strlen(address);
+	bool brackets = n > 2 && address[0] == '[' && address[n - 1] == ']';
+
+	snprintf(host, sizeof(host), "%.*s", (int)(n - 2 * brackets), address + brackets);
+	if (inet_pton(AF_INET, host, &four) == 1)
+		return ntohl(four.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+	if (inet_pton(AF_INET6, host, &six) == 1)
+		return IN6_IS_ADDR_LOOPBACK(&six);
+	return -1;
+}
+
+int settings_reached(const struct settings *s, const char *address, const char *name,
+		     struct iocom_err *err)
+{
+	if (settings_loopback(address) != 1)
+		return 0;
+	for (size_t i = 0; i < s->npeers; i++)
+		if (!settings_loopback(s->peers[i].address))
+			return iocom_err_set(err, -EINVAL,
+					     "the peer %s is another machine, but this node's "
+					     "address is %s%s%s%s, where that machine reaches only "
+					     "itself; set listen to the address of this machine "
+					     "that its peers know",
+					     s->peers[i].address, address, *name ? " (" : "", name,
+					     *name ? ")" : "");
+	return 0;
 }
 
 /*
@@ -562,6 +597,8 @@ int settings_complete(struct settings *s, struct iocom_err *err)
 				s->listen);
 		if (!s->address[0])
 			strcpy(s->address, s->listen);
+		if (settings_reached(s, s->address, "", err))
+			return -EINVAL;
 	} else {
 		s->address[0] = 0;
 	}

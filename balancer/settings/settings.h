@@ -88,6 +88,13 @@ struct settings {
 
 /* Returns whether PEER is this node, as one list of peers may serve all nodes. */
 bool settings_is_self(const struct settings *s, const struct settings_peer *peer);
+/*
+ * Fails if peers that are other machines are told an ADDRESS, numeric, that each has itself
+ * (127.0.0.1): they would never hear this node, which hears them.  NAME: what the address was found
+ * by, if not "".  A peer that is given by name may be this machine, and is not judged.
+ */
+int settings_reached(const struct settings *s, const char *address, const char *name,
+		     struct iocom_err *err);
 extern const struct config_program settings_program;
 
 extern const char *const settings_pam_names[]; /* the names by enum settings_pam */

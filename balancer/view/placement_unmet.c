@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "balancer/view/amount.h"
 #include "balancer/view/placement.h"
 
 static double unmet_stated(const struct placement *p, enum need_field field)
@@ -120,15 +121,17 @@ void placement_unmet_text(const struct placement *p, size_t i, char *out, size_t
 {
 	const struct placement_unmet *u = &p->unmet[i];
 	const char *node = *p->node ? p->node : p->plan.node;
-	char home[IOCOM_NAME_MAX + 16] = "";
+	char home[IOCOM_NAME_MAX + 16] = "", wanted[32], most[32];
 
 	if (!strcmp(node, p->home))
 		snprintf(home, sizeof(home), ", its home");
+	amount_of_mb(wanted, sizeof(wanted), u->wanted);
+	amount_of_mb(most, sizeof(most), u->most);
 	if (!strcmp(u->need, need_name(NEED_MEMORY_MB)))
 		snprintf(out, size,
-			 "no node has the %.0f MB of memory that the job needs as stated: the "
-			 "largest, %s, has %.0f MB; it goes to %s%s all the same",
-			 u->wanted, u->node, u->most, node, home);
+			 "no node has the %s of memory that the job needs as stated: the "
+			 "largest, %s, has %s; it goes to %s%s all the same",
+			 wanted, u->node, most, node, home);
 	else if (!strcmp(u->need, need_name(NEED_IO_PER_S)) && !*u->node)
 		snprintf(out, size,
 			 "no node has a disk for the %.0f requests/s that the job needs as "

@@ -85,6 +85,11 @@ struct iocom_task {
 struct iocom_disk_time {
 	uint64_t low_ns, high_ns;
 	uint64_t wait_ns; /* time in queues before service */
+	/*
+	 * Blocks of inodes, directories and bitmaps that the file system writes for it, where the
+	 * kernel lets us see them (bpf/journal.bpf.h).
+	 */
+	uint64_t metadata_bytes;
 };
 
 static inline void iocom_disk_time_add(struct iocom_disk_time *into,
@@ -93,6 +98,7 @@ static inline void iocom_disk_time_add(struct iocom_disk_time *into,
 	into->low_ns += from->low_ns;
 	into->high_ns += from->high_ns;
 	into->wait_ns += from->wait_ns;
+	into->metadata_bytes += from->metadata_bytes;
 }
 
 /* One job: all tasks of one cgroup, live or ended. */

@@ -11,7 +11,8 @@ munge_up beta alpha
 munge_up mallory # another key
 export FORGE_OTHER_MUNGE=$DIR/mallory/munge
 agent_up alpha 7920 --listen 127.0.0.1 --peers 127.0.0.1:7924
-agent_up beta 7924 --listen 127.0.0.1 --peers 127.0.0.1:7920,127.0.0.1:7928 --min-uid 1 --deny-users bin
+agent_up beta 7924 --listen 127.0.0.1 --peers 127.0.0.1:7920,127.0.0.1:7928 --min-uid 1 --deny-users bin \
+	--administrators $VICTIM
 tap_true "two agents hear of each other" until_true 10 sees alpha 2
 until_true 10 sees beta 2
 mkdir -m 1777 "$DIR/marks"
@@ -73,6 +74,26 @@ SEEN[beta]=$((SEEN[beta] + 1)) # the first one's refusal: its hash
 judge "replay: a credential already opened, lease still there" beta 'used before \(a replay\)' "$refused" "$out"
 tap_is "nothing of this ran either" "$(ls "$DIR/marks")" ""
 
+# --- requests to beta's owner, of a user who may make them ---
+owner() { # HOW WORD...: the last one that is sent is refused
+	local out
+	out=$(IOCOM_RUN_DIR=$DIR/alpha/run IOCOM_MUNGE_SOCKET=$DIR/alpha/munge ASK_KEPT=$DIR/kept \
+		python3 tests/cluster/ask_raw.py beta "$1" owner "${@:2}")
+	echo "$out"
+	[ "$(tail -n 1 <<<"$out")" = answered ]
+}
+owner_state() { at beta "$iocom" owner --json | jq -r .state; }
+refused_by_beta="refused a request of a user at node alpha \\(owner\\): "
+tap_is "a request as it should be" "$(owner kept close) $(owner_state)" "answered closed"
+at beta "$iocom" owner open >/dev/null
+attack "owner: captured, and sent once more" beta "$refused_by_beta.*used before \\(a replay\\)" owner kept close
+attack "owner: captured on its way to another node" beta "${refused_by_beta}the request is for node n1" owner addressed close
+attack "owner: whose credential is for another node" beta "$refused_by_beta.*made for another node" owner node close
+attack "owner: for an earlier start of the agent" beta "$refused_by_beta.*earlier start of the agent" owner boot close
+attack "owner: of 200 s ago" beta "$refused_by_beta.*made -200 s from now" owner old close
+attack "owner: for any start of the agent" beta "owner: refused nobody@alpha .*must name the start" owner unbound close
+tap_is "beta is open after all that" "$(owner_state)" open
+
 # --- which users ---
 users() { N=$((N + 1)); "$TOOLS/forge_start" none "$DIR/alpha/run" beta "$1" "$DIR/marks/$N"; }
 attack "root of another node" beta "jobs of other nodes' root" users 0
@@ -130,7 +151,7 @@ claims() { # it is answered with a refusal
 	tell claim >"$DIR/claims"
 	! at beta "$iocom" jobs --all --json | jq -e --arg j "$FORGE_JOB" '.jobs[] | select(.job == $j and .state == "running")' >/dev/null
 }
-attack "message: a kill in a user's name, without the user's credential" beta "refused a request of a user at node mallory: " claims
+attack "message: a kill in a user's name, without the user's credential" beta "refused a request of a user at node mallory \(kill\): " claims
 attack "message: ends that came together, one of another node's job" beta "mallory reports an end of job $FORGE_JOB" foreign
 at beta "$iocom" kill "$FORGE_JOB"
 agent_down beta

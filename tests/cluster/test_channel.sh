@@ -27,8 +27,8 @@ for where in n1 n2; do
 	tap_is "... and after its end, what is kept" "$(at n3 iocom attach "$job" 2>&1 | tr '\n' ' '; echo "${PIPESTATUS[0]}")" "one two 5"
 	tap_like "another user has no such job" "$(nobody_at n3 "iocom attach $job" 2>&1; echo $?)" "no job of yours"
 done
-tap_like "a job of no node" "$(at n3 iocom attach n9-0-1 2>&1)" "no job of yours"
-tap_like "a job that its home does not know" "$(at n3 iocom attach n1-0-1 2>&1)" "no job of yours named n1-0-1 was submitted at node n1"
+tap_like "a job of no node" "$(at n3 iocom attach n9-0badcafe-1 2>&1)" "no job of yours"
+tap_like "a job that its home does not know" "$(at n3 iocom attach n1-0badcafe-1 2>&1)" "no job of yours named n1-0badcafe-1 was submitted at node n1"
 job=$(at n1 iocom run --node n2 -- true 2>&1; at n1 iocom jobs --here --all --json | jq -r '.jobs[0].job')
 tap_like "a job that left no output: how it ended" "$(at n3 iocom attach "$job" 2>&1; echo $?)" "has ended with status 0"
 

@@ -137,6 +137,8 @@ tap_is "in the document, too" "$(grep '^{' "$SCRATCH/down" | jq -c '[.missing[] 
 silent() { mine n3 iocom nodes --json | jq -e '.dropped[] | select(.name == "n1")'; }
 tap_true "after some periods it is known to be silent" until_true 20 silent
 tap_is "the list says so at once" "$(told mine n3 iocom jobs 2>&1 | grep -cE 'n1 is silent; its jobs are missing')" 1
+tap_is "top, too" "$(told mine n3 iocom top -H n1 -b -n 1)" "iocom top: node n1 is silent
+status 1"
 tap_is "kill names it" "$(told mine n3 iocom kill "$here")" "iocom kill: node n1, where job $here was submitted, is silent
 status 1"
 kill -CONT "$agent"

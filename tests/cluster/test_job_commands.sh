@@ -26,7 +26,7 @@ tap_is "--json: an object and a line for each" \
 	"$(status "$iocom" wait --json "$three" "$killed") $(jq -c '[.job, .state, .status]' "$dir/out" | paste -sd ' ')" \
 	"137 [\"$three\",\"exited\",3] [\"$killed\",\"killed\",137]"
 tap_is "an unknown one: 125" "$(status "$iocom" wait --json no-such)" 125
-tap_like "said, with where to look" "$(cat "$dir/err")" 'iocom wait: no job of yours named no-such .*iocom jobs --all'
+tap_like "said, with where to look" "$(cat "$dir/err")" "iocom wait: 'no-such' is no job's name; .*iocom jobs --all"
 tap_is "and nothing for a machine to misread" "$(cat "$dir/out")" ""
 tap_is "an unknown one before another: said, and the other waited for" \
 	"$(status "$iocom" wait no-such "$three") $(grep -c no-such "$dir/err")" "3 1"
@@ -50,7 +50,11 @@ tap_is "wait for one whose output cannot be written: 125" \
 tap_is "kill of one that has ended: 1" "$(status "$iocom" kill "$three")" 1
 tap_like "said" "$(cat "$dir/err")" "iocom kill: job $three has ended"
 tap_is "of an unknown one: 1" "$(status "$iocom" kill no-such)" 1
-tap_like "said, with where to look" "$(cat "$dir/err")" 'no job of yours named no-such runs at node p1 or was submitted there.*iocom jobs --all'
+tap_like "said, with where to look" "$(cat "$dir/err")" "iocom kill: 'no-such' is no job's name; .*iocom jobs --all"
+tap_is "of none that was submitted here: 1" "$(status "$iocom" kill p1-0badcafe-1)" 1
+tap_like "said, with where to look" "$(cat "$dir/err")" 'no job of yours named p1-0badcafe-1 runs at node p1 or was submitted there; .*iocom jobs --all'
+tap_is "of a node that is not known: 1" "$(status "$iocom" kill p7-3)" 1
+tap_like "said" "$(cat "$dir/err")" 'no job of yours has the number 3 at node p7, which is not known here; .*iocom jobs --all'
 long=$(detach sleep 300)
 tap_is "of an ended one and another: 1" "$(status "$iocom" kill -KILL "$three" "$long")" 1
 tap_is "the other one was killed" "$(status "$iocom" wait "$long")" 137
@@ -176,11 +180,11 @@ tap_is "one that waits for a timer has none" \
 # --- a stated need that no node can meet ---
 tap_is "run --mem 50G: it runs" "$(status "$iocom" run --mem 50T -- sh -c 'exit 3')" 3
 tap_like "and standard error says which need, the largest that a node offers, and where it goes" "$(cat "$dir/err")" \
-	'^iocom run: job p1-[^ ]*: no node has the 5[0-9]* MB of memory that the job needs as stated: the largest, p1, has [0-9]+ MB; it goes to p1, its home all the same$'
-tap_like "explain says it" "$("$iocom" explain last | tr -s '\n ' ' ')" 'Warning: no node has the 5[0-9]* MB of memory'
+	'^iocom run: job p1-[^ ]*: no node has the 50 TB of memory that the job needs as stated: the largest, p1, has [0-9.]+ [MG]B; it goes to p1, its home all the same$'
+tap_like "explain says it" "$("$iocom" explain last | tr -s '\n ' ' ')" 'Warning: no node has the 50 TB of memory'
 tap_is "explain --json" "$("$iocom" explain --json last | jq -c '.place.unmet[] | [.need, .wanted >= 5e7, .most < .wanted, .node]')" \
 	'["memory_mb",true,true,"p1"]'
-tap_like "place says it" "$("$iocom" place --mem 50T -- true)" '^Warning: no node has the 5[0-9]* MB of memory'
+tap_like "place says it" "$("$iocom" place --mem 50T -- true)" '^Warning: no node has the 50 TB of memory'
 tap_is "place --json" "$("$iocom" place --json --mem 50T --io-rate 5 -- true | jq -c '[.unmet[].need]')" '["memory_mb","io_per_s"]'
 tap_like "a node without a disk for stated I/O" "$("$iocom" run --io-rate 5 -- true 2>&1)" \
 	'no node has a disk for the 5 requests/s'

@@ -77,6 +77,17 @@ other_munged() { # NODE ENVIRONMENT...: with a key of its own
 	cat "$PAIR/key.kept" >"$PAIR/key"
 }
 pair_munged n1
+alone() { # ADDRESS: what an agent says that listens there and has another machine as peer
+	"$IOCOM_BUILD/iocomd" --name n9 --listen "$1" --port "$P" --peers 192.0.2.7 \
+		--run-dir "$PAIR/n9" --state-dir "$PAIR/n9" --munge-socket "$PAIR/munge-n1/socket" 2>&1
+	echo "status $?"
+}
+for address in 127.0.0.1 localhost; do
+	tap_like "an agent that its peers cannot reach does not start: $address" "$(alone $address)" \
+		'^iocomd: the peer 192\.0\.2\.7 is another machine, but this node.s address is .*; set listen to .*'
+done
+tap_like "at an address of no device: where to find one" "$(alone 192.0.2.8)" \
+	'^iocomd: cannot take job streams at 192\.0\.2\.8 .*; no network device .*`ip address`'
 pair_munged n2
 pair_munged n4 "LD_PRELOAD=$faketime" FAKETIME=+300s FAKETIME_DONT_FAKE_MONOTONIC=1
 other_munged n3
@@ -153,6 +164,7 @@ tap_is "nodes --peers has a row for each" "$(wc -l <<<"$list")" 11
 tap_like "... of the one that is heard, too" "$list" "^127\.0\.0\.2:$P +heard +[0-9.]+ [a-z]+ +n2 "
 text=$(pair_on n1 nodes)
 tap_is "nodes names those that are not heard" "$(grep -c '^peer ' <<<"$text")" 9
+tap_is "... in 80 columns" "$(awk 'length($0) > 80' <<<"$text")" ""
 tap_like "... with the reason" "$text" "^peer 127\.0\.0\.20:$P: refused for [0-9.]+ [a-z]+: nothing listens"
 tap_is "the escape of a stranger reaches no terminal" "$(grep -c $'\033' <<<"$text$list")" 0
 

@@ -274,7 +274,7 @@ question() { # whether n1, killed and back, has asked n3 in the session that it 
 	before=$(count n3 sessions_begun)
 	kill_nets n1 >/dev/null
 	kills1=$((kills1 + 1))
-	[[ $(at n1 iocom attach n3-0-1 2>&1) == *"no job of yours"* ]] && [ "$(count n3 sessions_begun)" = "$before" ]
+	[[ $(at n1 iocom attach n3-0badcafe-1 2>&1) == *"no job of yours"* ]] && [ "$(count n3 sessions_begun)" = "$before" ]
 }
 kept() { question || question || question; }
 tap_true "its node's sessions are kept" kept

@@ -23,8 +23,10 @@ guest() { pair_user n1 run --node n2 "$@" 2>&1; }
 guests() { pair_on n2 owner --json | jq .guests; }
 no_guest() { [ "$(guests)" -eq 0 ]; }
 has_guests() { [ "$(guests)" -eq "$1" ]; }
+no_process() { ! pgrep -f "$1" >/dev/null; }
 raw() { # HOW WORD...: a request of nobody at n1 to n2
-	IOCOM_RUN_DIR=$PAIR/n1/run IOCOM_MUNGE_SOCKET=$PAIR/munge-n1/socket python3 tests/cluster/owner_raw.py n2 "$@" 2>&1
+	IOCOM_RUN_DIR=$PAIR/n1/run IOCOM_MUNGE_SOCKET=$PAIR/munge-n1/socket \
+		python3 tests/cluster/ask_raw.py n2 "$1" owner "${@:2}" 2>&1
 }
 
 # --- state: at once, told, explained, kept ---
@@ -82,6 +84,36 @@ tap_like "and the node is drained" "$(owner)" "^state +drained: kernel"
 tap_true "as other nodes are told" until_true 5 knows "drained: kernel"
 owner resume >/dev/null
 
+# --- a drain that is waited for ---
+tap_is "nobody is there: a drain ends at once" "$(owner drain --wait --json | jq -r '"\(.state) \(.guests)"')" "draining 0"
+owner resume >/dev/null
+guest -- sh -c "echo >'$OUT/stays'; sleep 60" >/dev/null &
+until_true 10 test -e "$OUT/stays"
+out=$(owner drain --wait 1s --reason kernel)
+tap_like "with a guest that stays it gives up in time, with 3" "$? $out" "^3 iocom owner: 1 guest is left at node n2$"
+owner drain --wait >"$OUT/drained" &
+waiter=$!
+until_true 5 grep left "$OUT/drained"
+pair_user n1 owner --node n2 drain --wait 1m >"$OUT/drained.n1" 2>&1 &
+far=$!
+until_true 5 grep left "$OUT/drained.n1"
+kill -0 "$waiter" "$far" && owner expel --grace 1s >/dev/null
+wait "$waiter"
+tap_like "when it has ended the drain has, too" "$? $(paste -sd ' ' "$OUT/drained")" "^0 iocom owner: 1 guest is left at node n2 node +n2 state +drained "
+wait "$far"
+tap_like "also for an administrator elsewhere" "$? $(paste -sd ' ' "$OUT/drained.n1")" "^0 iocom owner: 1 guest is left at node n2 node +n2 state +drained "
+owner resume >/dev/null
+guest -- sh -c "echo >'$OUT/stays2'; sleep 60" >/dev/null &
+until_true 10 test -e "$OUT/stays2"
+owner drain --wait >"$OUT/undrained" &
+waiter=$!
+until_true 5 grep left "$OUT/undrained"
+owner resume >/dev/null
+wait "$waiter"
+tap_like "somebody else ends the drain" "$? $(paste -sd ' ' "$OUT/undrained")" "^1 .*node n2 is open again: root@n2 has ended the drain"
+owner expel --grace 1s >/dev/null
+until_true 10 no_guest
+
 # --- caps, in the group of guests alone ---
 tap_like "a cap of the processors says how it is held" "$(owner cap cpu=10% network=10%)" \
 	"^cap +cpu=10%, by (control group|admission)"
@@ -114,6 +146,25 @@ tap_is "its user reads who did that" "$(tail -n 1 "$OUT/stubborn")" "iocom run: 
 told() { pair_user n1 jobs --all --json | jq -r '.jobs[0] | "\(.state) \(.text)"'; }
 told_is() { [ "$(told)" = "$1" ]; }
 tap_true "and iocom jobs keeps it" until_true 5 told_is "killed expelled by the owner of node n2: I need it"
+
+# the agent is killed between the two signals
+rm -f "$OUT/asked"
+guest -- sh -c "trap 'echo asked >>\"$OUT/asked\"' TERM; while :; do sleep 0.1; done" >"$OUT/orphan" &
+client=$!
+tap_true "one more stubborn guest" until_true 10 has_guests 1
+until_true 5 sh -c "pgrep -f '$OUT/[a]sked' >/dev/null"
+owner expel --grace 4s --reason "mine again" >/dev/null
+tap_true "it is asked" until_true 5 test -s "$OUT/asked"
+pair_stop n2 KILL
+tap_true "it outlives its agent" pgrep -f "$OUT/[a]sked" >/dev/null
+agent2
+tap_true "which is started again, and kills it" until_true 20 no_process "$OUT/[a]sked"
+wait "$client"
+tap_is "it was asked once" "$? $(cat "$OUT/asked")" "137 asked"
+tap_is "its user reads who did that" "$(tail -n 1 "$OUT/orphan")" "iocom run: expelled by the owner of node n2: mine again"
+tap_like "the log says so" "$(cat "$PAIR/n2/log")" "job n1-[0-9a-f]+-[0-9]+ of uid 65534 from n1: still expelled by the owner"
+until_true 20 pair_sees n1 2
+
 cat >"$OUT/again" <<'JOB'
 #!/bin/sh
 # The first attempt stays, the second one ends.
@@ -139,7 +190,7 @@ tap_like "a denied class" "$(guest --class scan -- true)" "owner\): denies jobs 
 owner classes deny none >/dev/null
 owner close disk >/dev/null
 tap_like "a closed disk" "$(guest --io-rate 200 --requests 1000 -- true)" "owner\): has closed the disk, the job needs 200 requests/s"
-tap_is "is none of the business of jobs that need none" "$(guest -- echo in)" in
+tap_is "is none of the business of jobs that need none" "$(guest --class quiet -- echo in)" in
 owner open disk >/dev/null
 days=(sun mon tue wed thu fri sat)
 owner hours "${days[$((($(date +%w) + 3) % 7))]} 10:00-11:00" >/dev/null
@@ -177,18 +228,27 @@ tap_like "everybody may look" "$(IOCOM_RUN_DIR=$PAIR/n1/run setpriv --reuid 2 --
 tap_like "there is no such node" "$(pair_on n1 owner --node n7 2>&1)" "no node n7 is known"
 
 # --- forged requests ---
-tap_is "a request made by hand as a client does" "$(raw good close)" "2 done"
-tap_like "the same again" "$(raw twice close | tail -n 1)" "^3 node n2 refuses: .*(used|obeyed) before \(a replay\)"
-tap_like "with a new credential" "$(raw later close | tail -n 1)" "^3 .*obeyed before \(a replay\)"
-tap_like "of 200 s ago" "$(raw old open)" "^3 .*was made -200 s from now"
-tap_like "of the future" "$(raw early open)" "^3 .*synchronise the clocks"
-tap_like "for an earlier agent" "$(raw boot open)" "^3 .*earlier start of the agent"
-tap_like "for another node" "$(raw node open)" "^3 .*made for another node"
-tap_like "another than the credential binds" "$(raw changed open)" "^3 .*made for another command"
-tap_like "with a credential for another purpose" "$(raw attach open)" "^3 .*made for another purpose"
-tap_like "without any" "$(raw none open)" "^3 .*needs a credential"
-tap_like "with nonsense" "$(raw junk open)" "^3 node n2 refuses: "
-tap_like "garbage" "$(raw garbage open)" "^3 the request says nothing"
+tap_is "a request made by hand as a client does" "$(raw nothing close)" answered
+changes=$(pair_count n2 owner_changes)
+tap_like "the same again" "$(raw twice close | tail -n 1)" "used before \(a replay\)"
+tap_like "with a new credential" "$(raw later close | tail -n 1)" "^this request was here before$"
+tap_is "each was obeyed once" "$(($(pair_count n2 owner_changes) - changes))" 2
+refused=$(pair_count n2 forwarded_refused)
+tap_like "of 200 s ago" "$(raw old open)" "^the request was made -200 s from now"
+tap_like "of the future" "$(raw early open)" "synchronise the clocks"
+tap_like "for an earlier agent" "$(raw boot open)" "earlier start of the agent"
+tap_like "for another node, sent here" "$(raw addressed open)" "^the request is for node n1$"
+tap_like "whose credential is for another node" "$(raw node open)" "made for another node"
+tap_like "another than the credential binds" "$(raw hash open)" "made for another command"
+tap_like "with another nonce" "$(raw nonce open)" "made for another nonce"
+tap_like "with a credential for another purpose" "$(raw purpose open)" "made for another purpose"
+tap_like "without any" "$(raw none open)" "refuses the credential: it is none"
+tap_like "with nonsense" "$(raw junk open)" "MUNGE refuses the credential"
+tap_is "each is counted" "$(($(pair_count n2 forwarded_refused) - refused))" 10
+tap_like "and logged with its node" "$(cat "$PAIR/n2/log")" "refused a request of a user at node n1 \(owner\): the request was made -200 s"
+tap_like "for no start of the agent" "$(raw unbound open)" "must name the start of the agent that it is for"
+tap_like "garbage" "$(raw garbage open)" "no MessagePack map"
+tap_is "a word that is none" "$(raw nothing frobnicate | grep -c 'expected open, close')" 1
 tap_is "none of them opened the node" "$(said n1 .state)" closed
 owner open >/dev/null
 
@@ -203,6 +263,10 @@ out=$(owner hours noon)
 tap_like "bad hours" "$? $out" "^2 .*expected hours as"
 out=$(owner frobnicate)
 tap_like "an unknown word" "$? $out" "^2 .*expected open, close, drain"
+out=$(owner close --wait)
+tap_like "a stray --wait" "$? $out" "^2 .*--wait goes with .drain"
+out=$(owner drain --wait=never)
+tap_like "a wait that is no time" "$? $out" "^2 .*--wait: "
 out=$(owner close --grace 5s)
 tap_like "a stray option" "$? $out" "^2 .*--grace goes with"
 

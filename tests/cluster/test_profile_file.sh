@@ -78,4 +78,38 @@ agent_stop
 agent_start
 tap_is "a sound file stays" "$(aside)" 2
 tap_like "and doctor is content" "$(check)" '^ok: '
+
+# --- documents that are larger than a request: all or nothing, too
+document() { # FILE CLASSES [CLASS-THAT-IS-THERE-TWICE]
+	python3 - "$@" <<'END'
+import json, sys
+names = "cpu_ms requests request_mb read_mb written_mb fault_requests fault_mb memory_mb com_ms disk_ms wall_ms rest_ms"
+needs = {name: 1 / 3 for name in names.split()}
+one = {"warm": False, "input_id": 1, "input_mb": 0.1, "node": "n1", "end_s": 5, "needs": needs}
+classes = [{"class": "many%04d" % i, "runs": 2, "needs": needs, "set": {}, "recent": [one, one]}
+           for i in range(int(sys.argv[2]))]
+classes += [dict(classes[0], **{"class": name}) for name in sys.argv[3:]]
+json.dump({"iocom_profiles": 1, "profiles": classes}, open(sys.argv[1], "w"))
+END
+}
+known() { "$iocom" profile --json | jq '.profiles | length'; }
+before=$(known)
+document "$dir/most.json" 1000
+tap_true "a document of 1000 classes is larger than a request" test "$(stat -c %s "$dir/most.json")" -gt 1048576
+document "$dir/more.json" 1001
+tap_like "more classes than a user may have would push out what is known" \
+	"$("$iocom" profile import "$dir/more.json" 2>&1)" "has 1001 classes; iocom keeps 1000 of a user$"
+document "$dir/twice.json" 999 many0000
+tap_like "a class that is there twice, in two parts" "$("$iocom" profile import "$dir/twice.json" 2>&1)" \
+	"class 'many0000' is there twice$"
+truncate -s 40M "$dir/large.json"
+tap_like "what no user can have" "$("$iocom" profile import "$dir/large.json" 2>&1)" "large.json is larger than 32 MiB$"
+tap_is "nothing of them was taken" "$(known)" "$before"
+tap_is "1000 are taken" "$("$iocom" profile import "$dir/most.json")" "1000 classes, 2000 recent runs, 0 of them replaced"
+tap_is "and listed, the agent telling of 100 at a time" "$("$iocom" profile --json | jq -c '[keys, (.profiles | map(.class) | unique | length)]')" '[["profiles"],1000]'
+tap_is "with their needs" "$("$iocom" profile show many0999 --json | jq -c '.profiles | map([.class, .runs])')" '[["many0999",2]]'
+tap_true "a shell is offered more than one answer has" test "$("$iocom" complete classes | wc -l)" -gt 100
+"$iocom" profile export "$dir/back.json"
+kept() { jq -cS '.profiles[] | [.class, .runs, .recent]' "$1" | md5sum; }
+tap_is "and come back, the agent making 25 at a time" "$(kept "$dir/back.json")" "$(kept "$dir/most.json")"
 tap_done

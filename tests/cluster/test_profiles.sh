@@ -41,7 +41,7 @@ tap_is "with an input: by its size" "$(need read_mb by_input sum --input 20M)" t
 tap_calc "of an input that no run had" "$(need read_mb value sum --input 20M) > 18 && $(need read_mb value sum --input 20M) < 22"
 tap_calc "nothing was written" "$(need written_mb value sum) < 0.1"
 out=$(on n1 iocom profile show sum --input 20M)
-tap_like "for people: value, spread, confidence, source" "$out" '  read +[0-9.]+ MB +[0-9.]+ MB +[0-9]+ % (low|fair|high) +input: '
+tap_like "for people: value, spread, confidence, source" "$out" '  read +[0-9.]+ MB +[0-9.]+ [KM]?B +[0-9]+ % (low|fair|high) +input: '
 tap_like "the old form shows the same" "$(on n1 iocom profile sum)" '^The next run of sum \(user root\), from 3 runs'
 tap_is "it fits 80 columns" "$(awk 'length > 80' <<<"$out")" ""
 evict
@@ -72,6 +72,9 @@ tap_is "an option decides more" "$(on n1 iocom place --class sum --mem 200M --js
 tap_like "shown as yours" "$(on n1 iocom profile show sum)" '^  memory +300 MB +set by you \(learned: [0-9.]+ MB\)$'
 job --class sum -- sha256sum "$D/2" >/dev/null
 tap_is "a run does not change it" "$(show sum | jq -c .set)" '{"memory_mb":300,"cpu_s":2}'
+tap_like "a class before its first run has no numbers" \
+	"$(on n1 iocom profile set unborn --mem 1G; on n1 iocom profile list; on n1 iocom profile forget unborn)" \
+	'^unborn +root +0( +-){6}$'
 tap_is "a class before its first run" "$(on n1 iocom profile set later --io 1G; show later | jq -c '[.runs, (.set.requests | round)]')" '[0,7813]'
 
 # --- documents
@@ -81,6 +84,9 @@ tap_like "a file is not overwritten" "$(on n1 iocom profile export "$file" 2>&1)
 tap_is "with --force it is" "$(on n1 iocom profile export --force "$file"; echo $?)" 0
 tap_is "import at another node: only a check" "$(on n2 iocom profile import --dry-run "$file" >/dev/null; on n2 iocom profile --json | jq '.profiles | length')" 0
 tap_is "import" "$(on n2 iocom profile import --json "$file" | jq -c '[.classes, .replaced]')" '[3,0]'
+tap_is "it has no last run there" "$(on n2 iocom profile show sum | grep -c 'last run')" 0
+tap_like "the class of another user: how to name the user" "$(on n2 iocom profile forget nothing 2>&1)" \
+	"nothing is known about a class 'nothing' of yours; --user NAME names another user's"
 tap_is "all of it" "$(on n2 iocom profile export | jq -S .)" "$(jq -S . "$file")"
 tap_like "a known class is not replaced by mistake" "$(on n2 iocom profile import "$file" 2>&1)" 'is known already.*--force'
 before=$(on n2 iocom profile export)

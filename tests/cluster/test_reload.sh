@@ -54,6 +54,11 @@ tap_like "an unknown key" "$(reload)" "nothing changed: .*unknown key 'no_such_k
 chmod 666 "$CONF"
 tap_like "a file that others may write" "$(reload)" "nothing changed: .*iocom.conf"
 mv "$CONF" "$CONF.away"
+mkfifo -m 600 "$CONF"
+tap_like "a pipe that nobody writes into" "$(reload)" "nothing changed: .*is not a plain file"
+ln -sf /dev/zero "$CONF"
+tap_like "a device without an end" "$(reload)" "nothing changed: .*iocom.conf:1: a NUL byte"
+rm -f "$CONF"
 tap_like "a file that is gone" "$(reload)" "nothing changed: .*No such file"
 tap_is "the agent lives on as it was" "$(guest -- echo in)" in
 

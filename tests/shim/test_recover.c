@@ -453,6 +453,7 @@ static void test_exit_on_full_disk(void **state)
 	assert_int_equal(r.found.leash, -1);
 	assert_int_equal(r.found.last.kind, 0);
 	assert_int_equal(r.found.last.value, 7);
+	assert_in_range(r.found.last.begin_us, 1, r.found.last.cpu_us - 1);
 }
 
 /* Killed before its record said where its cgroup is: the node's scope is used. */

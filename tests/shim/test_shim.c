@@ -103,6 +103,7 @@ static void test_started_and_exited(void **state)
 	assert_int_equal(event.value, 4);
 	assert_in_range(event.wall_ms, 190, 5000);
 	assert_in_range(event.max_rss_kb, 100, 100000);
+	assert_in_range(event.begin_us, 1, event.cpu_us - 1);
 	assert_int_equal(stage_event(job.leash, &event), -EPIPE);
 	assert_int_equal(stage_reap(&job), 0);
 	assert_false(stage_group_exists(stage, job.name));

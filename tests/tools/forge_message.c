@@ -206,7 +206,8 @@ static void pack_ends(msgpack_sbuffer *body)
 /* What the user's own client would send, but for the credential. */
 static void pack_user(msgpack_sbuffer *out)
 {
-	struct user_ask ask = {.nonce = "00112233445566778899aabbccddeeff"};
+	struct user_ask ask = {.nonce = "00112233445566778899aabbccddeeff",
+			       .at_s = clock_real_ns() / CLOCK_NS_PER_S};
 	struct peer_request request = {.type = PEER_USER};
 	const char *job = getenv("FORGE_JOB");
 	msgpack_sbuffer inner;

@@ -104,6 +104,7 @@ static void test_not_theirs(void **state)
 	(void)state;
 	submitted(&w, JOB, USER, "there");
 	reads_unknown(attaches(STRANGER, JOB), JOB);
+	reads_error(attaches(STRANGER, "last"), "no job of yours was submitted at node here");
 	reads_unknown(attaches(USER, "here-0f-9"), "here-0f-9"); /* its home would be this node */
 	reads_unknown(attaches(USER, "nowhere-0f-9"), "nowhere-0f-9");
 	reads_unknown(attaches(USER, "nonsense"), "nonsense");

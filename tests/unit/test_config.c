@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -157,6 +158,38 @@ static void test_long_line(void **state)
 	write_file(text);
 	assert_true(load(&s, &err, NULL, NULL) < 0);
 	assert_non_null(strstr(err.text, ":2: line longer than"));
+}
+
+/* An agent that reads its settings again neither waits for a writer nor reads without end. */
+static void test_no_plain_file(void **state)
+{
+	struct iocom_err err;
+	struct settings s;
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), -EINVAL);
+	assert_non_null(strstr(err.text, "is not a plain file"));
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), -EINVAL);
+	assert_non_null(strstr(err.text, "is not a plain file"));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(symlink("/dev/zero", path), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), -EINVAL);
+	assert_non_null(strstr(err.text, ":1: a NUL byte"));
+	unlink(path);
+	assert_int_equal(symlink("/dev/null", path), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), 0); /* an empty one */
+	unlink(path);
+	write_file("[iocom]\n");
+	assert_int_equal(truncate(path, 1 << 21), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), -EFBIG);
+	assert_non_null(strstr(err.text, "larger than 1 MiB"));
+	assert_int_equal(truncate(path, 100), 0);
+	assert_int_equal(load(&s, &err, NULL, NULL), -EINVAL);
+	assert_non_null(strstr(err.text, ":2: a NUL byte"));
 }
 
 static void test_flags(void **state)
@@ -348,6 +381,39 @@ static void test_wildcard(void **state)
 	assert_non_null(strstr(err.text, "--address"));
 }
 
+/* The peers of a node that tells them a loopback address would never hear it. */
+static void test_address_of_one_machine(void **state)
+{
+	static const struct {
+		const char *listen, *address, *peer;
+		bool fine;
+	} rows[] = {
+		{"127.0.0.1", "", "192.0.2.1", false},
+		{"127.9.0.1", "", "2001:db8::1", false},
+		{"[::1]", "", "192.0.2.1", false},
+		{"192.0.2.2", "127.0.0.1", "192.0.2.1", false},
+		{"127.0.0.1", "", "127.0.0.2", true},
+		{"::1", "", "[::1]", true},
+		{"127.0.0.1", "", "another", true}, /* a name may be this machine's */
+		{"127.0.0.1", "192.0.2.2", "192.0.2.1", true},
+		{"192.0.2.2", "", "127.0.0.1", true},
+		{"128.0.0.1", "", "192.0.2.1", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct iocom_err err = {0};
+		struct settings s = {.name = "n", .npeers = 1, .port = 7700};
+
+		strcpy(s.listen, rows[i].listen);
+		strcpy(s.address, rows[i].address);
+		strcpy(s.peers[0].address, rows[i].peer);
+		assert_int_equal(settings_complete(&s, &err), rows[i].fine ? 0 : -EINVAL);
+		if (!rows[i].fine)
+			assert_non_null(strstr(err.text, "; set listen to the address"));
+	}
+}
+
 static void test_help(void **state)
 {
 	char *help = config_help(&settings_program);
@@ -367,10 +433,12 @@ int main(void)
 		cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_metrics_port),
 		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_no_plain_file),
 		cmocka_unit_test(test_flags),
 		cmocka_unit_test(test_scope),
 		cmocka_unit_test(test_peers),
 		cmocka_unit_test(test_wildcard),
+		cmocka_unit_test(test_address_of_one_machine),
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_retired),

@@ -331,6 +331,22 @@ configure "port = $port"
 doctor --no-agent
 tap_is "a single node needs none" "$(state network-part)" skipped
 
+# --- the owner's rules, while no agent runs
+tap_like "no rules" "$(state owner) $(says owner)" '^skipped no rules were set: guests get in'
+printf '[owner]\nformat = 1\nstate = closed\nreason = new disks\n' >"$dir/state/owner.rules"
+chmod 600 "$dir/state/owner.rules"
+doctor --no-agent
+tap_is "what the next agent will find" "$(state owner) $(says owner)" "ok when an agent starts: closed: new disks"
+as_nobody "$dir/iocom" doctor --json $expects --config "$config" >"$dir/json"
+tap_is "which only root may read" "$(state owner) $(says owner)" "skipped only root may read the rules of the node's owner"
+chmod 666 "$dir/state/owner.rules"
+doctor --no-agent
+tap_like "rules that others could have written" "$(state owner) $(says owner)" "^degraded the agent will set the owner's rules aside, and be closed: "
+chmod 600 "$dir/state/owner.rules"
+sed -i 's/closed/ajar/' "$dir/state/owner.rules"
+doctor --no-agent
+tap_like "damaged rules" "$(state owner) $(says owner)" "^degraded .* be closed: .*owner.rules:3: .*'ajar'"
+
 # --- the agent
 tap_is "no agent, and none is expected: skipped" "$(state agent)" skipped
 expects=
@@ -359,6 +375,14 @@ if command -v munged >/dev/null && [ -e /sys/kernel/btf/vmlinux ]; then
 		tap_is "an agent: what reads the network has no rights" "$(says network-part | grep -o ', runs as .*' | sed 's/, which .*//; s/nobody$/iocom-net, without capabilities, filtered/')" \
 			", runs as iocom-net, without capabilities, filtered"
 	fi
+	tap_like "it is closed for its damaged rules" "$(state owner) $(says owner)" \
+		"^degraded closed: owner's rules unreadable, by iocomd .* ago; guests do not get in .*; 0 are here; damaged rules are kept as owner.rules.damaged-[0-9]+$"
+	"$dir/iocom" owner --run-dir "$dir/run" open >"$dir/opened"
+	"$dir/iocom" owner --run-dir "$dir/run" cap network=10% >"$dir/opened"
+	doctor
+	tap_like "opened again, with a cap" "$(state owner) $(says owner)" \
+		"^ok open, by root@d1 .* ago; guests get in \\(limited: network 10%\\); 0 are here; cap network=10% by admission only: control groups do not cap networks; damaged"
+	tap_is "the rules are in the document" "$(jq -r '.checks[] | select(.check == "owner") | .rules.caps.network.cap' "$dir/json")" 10%
 	tap_is "whose it is" "$(jq '.checks[] | select(.check == "network-part") | .pid' "$dir/json")" "$(pgrep -x -P "$agent" iocom-net)"
 	tap_like "its ports are its own" "$(says port) $(says port+1) $(says port+2)" \
 		"$port .* in use by iocomd, pid $agent.*$((port + 1)) .* pid $agent.*$((port + 2)) .* pid $agent"

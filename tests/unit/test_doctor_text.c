@@ -49,6 +49,15 @@ static void fill(struct doctor *d)
 					"sock_send_length", "why", "one end only", "unknown", 0));
 }
 
+static const char *last_line(const char *text)
+{
+	size_t n = strlen(text) - 1;
+
+	while (n && text[n - 1] != '\n')
+		n--;
+	return text + n;
+}
+
 static void test_text(void **state)
 {
 	struct doctor d;
@@ -68,6 +77,7 @@ static void test_text(void **state)
 	assert_non_null(strstr(text, "unknown       sent_bytes   not measured (no "
 				     "sock_send_length)\n"));
 	assert_non_null(strstr(text, "less exact    local_bytes  one end only"));
+	assert_string_equal(last_line(text), "degraded: columns\n");
 	/* Nothing that controls a terminal reaches it. */
 	assert_null(strchr(text, '\033'));
 	assert_non_null(strstr(text, "esc?ape \xc3\xa9 \xef\xbf\xbd"));
@@ -89,19 +99,27 @@ static void test_worst_state(void **state)
 {
 	struct doctor d = {0};
 	json_t *report;
+	char *text;
 
 	(void)state;
 	assert_int_equal(doctor_init(&d), 0);
 	doctor_add(&d, "a", DOCTOR_SKIPPED, NULL, "not looked at");
 	report = doctor_report(&d);
 	assert_string_equal(json_string_value(json_object_get(report, "state")), "ok");
+	text = print(report, 0, false);
+	assert_string_equal(last_line(text), "all is in order\n");
+	free(text);
 	json_decref(report);
-	doctor_add(&d, "b", DOCTOR_BROKEN, "repair it", "no");
 	doctor_add(&d, "c", DOCTOR_DEGRADED, NULL, "less");
+	doctor_add(&d, "b", DOCTOR_BROKEN, "repair it", "no");
+	doctor_add(&d, "e", DOCTOR_DEGRADED, NULL, "less");
 	report = doctor_report(&d);
+	text = print(report, 0, false);
+	assert_string_equal(last_line(text), "broken: b; degraded: c, e\n");
+	free(text);
 	assert_string_equal(json_string_value(json_object_get(report, "state")), "broken");
 	assert_int_equal(d.worst, DOCTOR_BROKEN);
-	assert_int_equal(json_array_size(json_object_get(report, "checks")), 3);
+	assert_int_equal(json_array_size(json_object_get(report, "checks")), 4);
 	json_decref(report);
 	doctor_deinit(&d);
 }

@@ -18,6 +18,7 @@
 #include "agent/jobs/journal_sql.h"
 #include "tests/lib/asks.h"
 #include "tests/lib/logged.h"
+#include "tests/lib/munged.h"
 #include "user/pack.h"
 #include "user/user_ask.h"
 
@@ -27,6 +28,8 @@
 #define NONCE	 "00112233445566778899aabbccddeeff"
 
 static struct whole w;
+static struct munged munged;
+static const char *missing; /* why there is no munged */
 
 static int setup(void **state)
 {
@@ -133,7 +136,7 @@ static void refuses(const void *ask, size_t length, const char *sentence)
 	assert_false(answer.ok);
 	assert_string_equal(answer.text, sentence);
 	assert_int_equal(w.counters.forwarded_refused, before + 1);
-	assert_int_equal(forwarded_count(&w.front), 0);
+	assert_int_equal(forwarded_count(&w.front, false), 0);
 }
 
 static void test_refused(void **state)
@@ -154,6 +157,61 @@ static void test_refused(void **state)
 	assert_int_equal(user_ask_pack(&ask, &packed, &length), 0);
 	refuses(packed, length, "the request is for node there");
 	free(packed);
+}
+
+/* Node "there" asks for OP, with a credential that munged is still to look at. */
+static int waits(const char *op, struct peer_answer *answer)
+{
+	char credential[160] = "MUNGE:";
+	struct user_ask ask = {.node = "here", .nonce = NONCE};
+	struct peer_request request = {.type = PEER_USER, .from = "there"};
+	msgpack_sbuffer inner;
+	msgpack_packer pk;
+	void *packed;
+	int rc;
+
+	memset(credential + 6, 'A', 120);
+	strcpy(credential + 126, ":");
+	pack_begin(&pk, &inner, 1);
+	pack_str(&pk, "op", op);
+	ask.request = inner.data;
+	ask.length = inner.size;
+	assert_int_equal(user_ask_pack(&ask, &packed, &request.user.length), 0);
+	request.user.ask = packed;
+	request.user.credential = credential;
+	rc = front_on_user(&w.front, &request, 7, answer);
+	free(packed);
+	msgpack_sbuffer_destroy(&inner);
+	return rc;
+}
+
+/* Users who ask for jobs leave those places that a node's owner needs, and the reverse. */
+static void test_places_of_owners(void **state)
+{
+	struct peer_answer answer;
+	struct iocom_err err;
+
+	(void)state;
+	if (missing)
+		skip();
+	assert_int_equal(seal_new(&w.peers.seal, w.base.loop, &w.counters, munged.socket, &err), 0);
+	for (int i = 0; i < FORWARDED_MAX; i++)
+		assert_int_equal(waits(i % 2 ? "jobs" : "status", &answer), PEERS_LATER);
+	assert_int_equal(waits("kill", &answer), 0);
+	assert_string_equal(answer.text, "it has 8 requests from other nodes to answer");
+	for (int i = 0; i < OWNER_QUESTIONS_MAX; i++)
+		assert_int_equal(waits("owner", &answer), PEERS_LATER);
+	assert_int_equal(waits("owner", &answer), 0);
+	assert_string_equal(answer.text,
+			    "it has 4 requests to its owner from other nodes to answer");
+	assert_int_equal(w.counters.forwarded_refused, 2);
+	assert_int_equal(logged("refused a request of a user at node there (kill): it has 8"), 1);
+	assert_int_equal(forwarded_count(&w.front, false), FORWARDED_MAX);
+	assert_int_equal(forwarded_count(&w.front, true), OWNER_QUESTIONS_MAX);
+	forwarded_stop(&w.front);
+	assert_int_equal(forwarded_count(&w.front, true), 0);
+	seal_free(w.peers.seal);
+	w.peers.seal = NULL;
 }
 
 /* --- a client that is no connection ------------------------------------------------------ */
@@ -349,11 +407,17 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_who_cannot_be_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reach, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_places_of_owners, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_own_jobs_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_lists, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_looks, setup, teardown),
 	};
+	int rc;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	missing = munged_start(&munged);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	if (!missing)
+		munged_stop(&munged);
+	return rc;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/measure/host.h"
 #include "agent/measure/machine_time.h"
@@ -57,7 +58,7 @@ static struct host host_of(bool v2)
 
 static void test_v2(void **state)
 {
-	const struct host host = host_of(true);
+	struct host host = host_of(true);
 	struct host_reading r;
 	struct iocom_err err = {0};
 
@@ -72,11 +73,20 @@ static void test_v2(void **state)
 	NEAR(r.memory_mb, 200);
 	NEAR(r.used_mb, 61);
 	NEAR(r.dirty_mb, 6);
+	/* The files stay open, and what they say then counts. */
+	put("memory.current", "95000000\n");
+	put("memory.max", "max\n");
+	assert_int_equal(host_read(&host, &r, &err), 0);
+	assert_true(r.memory_mb > 0);
+	NEAR(r.used_mb, 66);
+	host_fini(&host);
+	for (int i = 0; i < HOST_FILES; i++)
+		assert_int_equal(host.files[i].open, 0);
 }
 
 static void test_v1(void **state)
 {
-	const struct host host = host_of(false);
+	struct host host = host_of(false);
 	struct host_reading r;
 	struct iocom_err err = {0};
 
@@ -90,6 +100,7 @@ static void test_v1(void **state)
 	NEAR(r.memory_mb, 200);
 	NEAR(r.used_mb, 61);
 	NEAR(r.dirty_mb, 3.5);
+	host_fini(&host);
 }
 
 /* A kernel that does not say what is dirty; a scope that is gone; the whole machine. */
@@ -104,12 +115,29 @@ static void test_less(void **state)
 	put("memory.stat", "anon 30000000\n");
 	assert_int_equal(host_read(&host, &r, &err), 0);
 	NEAR(r.dirty_mb, 0);
+	host_fini(&host);
 	strcat(host.memory, "/gone");
 	assert_int_equal(host_read(&host, &r, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/gone"));
 	host.memory[0] = 0;
 	assert_int_equal(host_read(&host, &r, &err), 0);
 	assert_true(r.memory_mb > 0 && r.dirty_mb >= 0 && r.dirty_mb < r.memory_mb);
+	assert_int_equal(r.cores, sysconf(_SC_NPROCESSORS_ONLN));
+	host_fini(&host);
+}
+
+static void test_online(void **state)
+{
+	(void)state;
+	assert_int_equal(host_online("0\n"), 1);
+	assert_int_equal(host_online("0-1\n"), 2);
+	assert_int_equal(host_online("0-3,8,10-11\n"), 7);
+	assert_int_equal(host_online("7"), 1);
+	assert_int_equal(host_online(""), 0);
+	assert_int_equal(host_online("\n"), 0);
+	assert_int_equal(host_online("none"), 0);
+	assert_int_equal(host_online("3-1"), 0);
+	assert_int_equal(host_online("0-99999999999999999999"), 0);
 }
 
 static void test_machine_shares(void **state)
@@ -155,6 +183,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_v2, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_v1, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_less, setup, teardown),
+		cmocka_unit_test(test_online),
 		cmocka_unit_test_setup_teardown(test_machine_time, setup, teardown),
 		cmocka_unit_test(test_machine_shares),
 	};

@@ -84,7 +84,8 @@ static void test_nested_jobs(void **state)
 		load[i].delta.explicit_ops = 1;
 		load[i].delta.explicit_read_bytes = 1000;
 		load[i].delta.cpu_ns = 100000000;
-		load[i].disk_delta = (struct iocom_disk_time){200000000, 250000000, 0};
+		load[i].disk_delta = (struct iocom_disk_time){
+			.low_ns = 200000000, .high_ns = 250000000, .metadata_bytes = 8192};
 	}
 	job = jobs_add(&jobs, &order);
 	assert_non_null(job);
@@ -108,6 +109,7 @@ static void test_nested_jobs(void **state)
 	assert_int_equal(take(&jobs, names, &sample), 3);
 	NEAR(job->behaviour.disk_high_ms, 750);
 	assert_int_equal(job->load.cpu_ns, 600000000);
+	assert_int_equal(job->metadata_bytes, 3 * 8192);
 	/*
 	 * A disk that was removed, or is idle since then, is remembered by name and adds nothing.
 	 */
@@ -121,6 +123,53 @@ static void test_nested_jobs(void **state)
 	sample_names_free(names);
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	assert_int_equal(system(command), 0);
+}
+
+/*
+ * The monitor's last reading may miss the end of a process, or the kernel's account those that
+ * nobody waited for: the larger counts. The shim's steps are not the job's.
+ */
+static void test_cpu_of_ended_job(void **state)
+{
+	static const struct {
+		uint64_t monitor_us, kernel_us, begin_us;
+		double expected_ms;
+	} cases[] = {
+		{5000, 7000, 400, 6.6}, {5000, 3000, 400, 4.6}, {5000, 0, 0, 5},
+		{0, 7000, 400, 6.6},	{0, 300, 400, 0},	{0, 0, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct job job = {
+			.load = {.cpu_ns = cases[i].monitor_us * 1000},
+			.end = {.cpu_us = cases[i].kernel_us, .begin_us = cases[i].begin_us},
+		};
+		struct job_report r;
+
+		job_report_make(&job, 2, &r);
+		NEAR(r.cpu_ms, cases[i].expected_ms * 2); /* at reference speed */
+		NEAR(r.alone_ms, cases[i].expected_ms);
+	}
+}
+
+/* What was written, or is left to be written if that is more, and what the file system adds. */
+static void test_written_of_ended_job(void **state)
+{
+	struct job job = {
+		.load = {.explicit_write_bytes = 4096,
+			 .dirtied_bytes = 30000,
+			 .cancelled_bytes = 10000},
+		.metadata_bytes = 8192,
+	};
+	struct job_report r;
+
+	(void)state;
+	job_report_make(&job, 1, &r);
+	NEAR(r.written_kb, 28.192);
+	job.load.cancelled_bytes = 40000; /* of what another job wrote before, too */
+	job_report_make(&job, 1, &r);
+	NEAR(r.written_kb, 12.288);
 }
 
 /* The disk time of a job's cgroup after its end is known to be that job's. */
@@ -158,6 +207,8 @@ int main(void)
 		cmocka_unit_test(test_job_table),
 		cmocka_unit_test(test_nested_jobs),
 		cmocka_unit_test(test_ended_job),
+		cmocka_unit_test(test_cpu_of_ended_job),
+		cmocka_unit_test(test_written_of_ended_job),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

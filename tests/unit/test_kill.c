@@ -102,8 +102,8 @@ static void reads_unknown(int fd, const char *job)
 	char text[256];
 
 	snprintf(text, sizeof(text),
-		 "no job of yours named %s runs at node here or was submitted there; ask at its "
-		 "home node, `iocom jobs --all` lists them",
+		 "no job of yours named %s runs at node here or was submitted there; `iocom "
+		 "jobs --all` lists them",
 		 job);
 	reads_why(fd, text);
 }
@@ -165,7 +165,7 @@ static void test_last(void **state)
 	reads_signalled(kills(USER, "last"));
 	assert_string_equal(guest.request.job, JOB);
 	guest.answer = (struct peer_answer){.error = -ESRCH};
-	reads_unknown(kills(1002, "last"), "last"); /* he has none */
+	reads_why(kills(1002, "last"), "no job of yours was submitted at node here");
 }
 
 /* The name of an attempt that was run again means the attempt that runs now. */

@@ -6,9 +6,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "balancer/listing.h"
 
@@ -133,13 +136,68 @@ static void test_tables(void **state)
 	free(out);
 }
 
+/* The titles of a table of 10, 10, 10 and many columns; standard output is a terminal of WIDTH. */
+static char *titles(unsigned short width)
+{
+	static const struct listing_column columns[] = {
+		{"JOB", false}, {"USER", false}, {"POLICY", false}, {"COMMAND", false}};
+	static const unsigned char spare[] = {2, 1};
+	struct winsize size = {.ws_row = 24, .ws_col = width};
+	struct listing *l = listing_new(columns, 4);
+	char *out = NULL;
+	size_t bytes;
+	FILE *memory = open_memstream(&out, &bytes);
+	int master, slave, own;
+
+	fflush(stdout);
+	own = dup(STDOUT_FILENO);
+	assert_int_equal(openpty(&master, &slave, NULL, NULL, &size), 0);
+	assert_true(dup2(slave, STDOUT_FILENO) >= 0);
+	for (int i = 0; i < 3; i++)
+		listing_cell(l, "0123456789");
+	listing_cell(l, "a command of very many words, which are cut where the terminal ends");
+	listing_cut(l);
+	listing_spare(l, spare, sizeof(spare));
+	listing_print(l, memory);
+	dup2(own, STDOUT_FILENO);
+	close(own);
+	close(slave);
+	close(master);
+	listing_free(l);
+	fclose(memory);
+	assert_true(widest(out) <= width);
+	out[strcspn(out, "\n")] = 0;
+	return out;
+}
+
+static void test_spare_columns(void **state)
+{
+	static const struct {
+		unsigned short width;
+		const char *shown;
+	} rows[] = {
+		{80, "JOB         USER        POLICY      COMMAND"},
+		{52, "JOB         USER        POLICY      COMMAND"}, /* 16 for the command */
+		{51, "JOB         USER        COMMAND"},
+		{40, "JOB         USER        COMMAND"},
+		{39, "JOB         COMMAND"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *out = titles(rows[i].width);
+
+		assert_string_equal(out, rows[i].shown);
+		free(out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_long_words),
-		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_names),	      cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_long_words),    cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_spare_columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

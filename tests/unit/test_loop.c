@@ -188,6 +188,84 @@ static void test_lax(void **state)
 	loop_free(loop);
 }
 
+/* One that is not due yet comes along when the loop is awake, if an eighth of its laxness is left.
+ */
+static void test_early(void **state)
+{
+	uint64_t early_ns = 0, later_ns = 0, often_ns = 0;
+	struct loop_timer early = {.fire = note_time, .arg = &early_ns, .lax_ns = CLOCK_NS_PER_S};
+	struct loop_timer later = {.fire = note_time, .arg = &later_ns, .lax_ns = CLOCK_NS_PER_S};
+	struct loop_timer often = {.fire = note_time, .arg = &often_ns, .lax_ns = CLOCK_NS_PER_S};
+	struct loop_timer strict;
+	struct loop *loop;
+
+	(void)state;
+	assert_int_equal(loop_new(&loop, NULL), 0);
+	strict = (struct loop_timer){.fire = stop_now, .arg = loop};
+	loop_start(loop, &strict, 20 * CLOCK_NS_PER_MS);
+	loop_start(loop, &early, 20 * CLOCK_NS_PER_S);
+	loop_start(loop, &later, 20 * CLOCK_NS_PER_S);
+	loop_start(loop, &often, 0);
+	assert_int_equal(often.early_ns, 0); /* one that is restarted at once never comes early */
+	assert_in_range(early.early_ns, 1, CLOCK_NS_PER_S / 8);
+	/* As if the times were near. */
+	early.due_ns = strict.due_ns + early.early_ns;
+	later.due_ns = strict.due_ns + 60 * CLOCK_NS_PER_S;
+	assert_int_equal(loop_run(loop), 0);
+	assert_true(often_ns > 0);
+	assert_true(early_ns > 0);
+	assert_int_equal(later_ns, 0);
+	assert_true(later.active);
+	loop_cancel(loop, &early);
+	loop_cancel(loop, &later);
+	loop_free(loop);
+}
+
+struct late_stand {
+	struct loop *loop;
+	struct loop_timer timer, before;
+	uint64_t late_ns, fired_ns;
+};
+
+static void note_late(void *arg)
+{
+	struct late_stand *s = arg;
+
+	s->late_ns = loop_late_ns(s->loop, &s->timer);
+	s->fired_ns = clock_boot_ns();
+	loop_stop(s->loop);
+}
+
+static void hold_up(void *arg)
+{
+	uint64_t until = clock_boot_ns() + 30 * CLOCK_NS_PER_MS;
+
+	(void)arg;
+	while (clock_boot_ns() < until)
+		;
+}
+
+/* What the loop sleeps for a lax timer's sake is no delay; what a handler takes is one. */
+static void test_late(void **state)
+{
+	struct late_stand s = {0};
+	uint64_t lax_ns = 40 * CLOCK_NS_PER_MS;
+
+	(void)state;
+	assert_int_equal(loop_new(&s.loop, NULL), 0);
+	s.timer = (struct loop_timer){.fire = note_late, .arg = &s, .lax_ns = lax_ns};
+	s.before = (struct loop_timer){.fire = hold_up};
+	loop_start(s.loop, &s.timer, CLOCK_NS_PER_MS);
+	assert_int_equal(loop_run(s.loop), 0);
+	assert_true(s.fired_ns >= s.timer.due_ns + lax_ns);
+	assert_true(s.late_ns <= s.fired_ns - s.timer.due_ns - lax_ns);
+	loop_start(s.loop, &s.before, CLOCK_NS_PER_MS);
+	loop_start(s.loop, &s.timer, 2 * CLOCK_NS_PER_MS);
+	assert_int_equal(loop_run(s.loop), 0);
+	assert_true(s.late_ns >= 20 * CLOCK_NS_PER_MS);
+	loop_free(s.loop);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +273,8 @@ int main(void)
 		cmocka_unit_test(test_all_posts_run),
 		cmocka_unit_test(test_unpost),
 		cmocka_unit_test(test_lax),
+		cmocka_unit_test(test_early),
+		cmocka_unit_test(test_late),
 	};
 
 	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);

@@ -38,6 +38,27 @@ tap_is "iocomd: the manual page has no others" "$(sed -n '/^# OPTIONS/,/^# METRI
 tap_is "a wrong option: the error has the command's whole name" "$? $(head -n 1 "$dir/err")" \
 	"2 iocom top: unrecognized option '--bogus'"
 
+mapfile -t commands < <("$build/iocom" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' |
+	grep -vxE 'sim|replay') # those ask iocom-sim
+tap_true "there are commands" test "${#commands[@]}" -gt 10
+# A longer line is broken anywhere by a terminal, and a longer error moves the mistake out of sight.
+too_wide() { awk -v command="$1" 'length > 80 { print command ": " $0 }'; }
+tap_is "help: no line is longer than 80 columns" "$({
+	"$build/iocom" --help | too_wide iocom
+	"$build/iocomd" --help | too_wide iocomd
+	for command in "${commands[@]}"; do
+		"$build/iocom" "$command" --help | too_wide "$command"
+	done
+} 2>&1)" ""
+tap_is "a wrong option: the mistake, and where the options are listed" "$(
+	for command in "${commands[@]}"; do
+		"$build/iocom" "$command" --bogus 2>"$dir/err"
+		[ "$(sed -n 1p "$dir/err")" = "iocom $command: unrecognized option '--bogus'" ] &&
+			[ "$(sed -n '2,$p' "$dir/err" | grep -c -- "iocom $command --help")" -eq 1 ] &&
+			[ "$(wc -l <"$dir/err")" -eq 2 ] || echo "$command: $(cat "$dir/err")"
+	done
+)" ""
+
 if [ "$(id -u)" -ne 0 ]; then
 	tap_skip "fields of the JSON" "needs root"
 	tap_done

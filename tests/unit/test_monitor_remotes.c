@@ -21,6 +21,7 @@
 struct bench {
 	struct remote_slot slots[NAMED + OTHER];
 	bool free[NAMED + OTHER];
+	uint64_t taken[2];
 	unsigned forgotten;
 	int release_rc, forget_rc;
 	struct remotes *remotes;
@@ -54,11 +55,14 @@ static int up(void **state)
 	struct remotes_config config = {.slots = bench->slots,
 					.named = NAMED,
 					.other = OTHER,
+					.taken = bench->taken,
 					.idle_ms = REMOTES_IDLE_MS,
 					.forget = forget,
 					.release = release,
 					.arg = bench};
 
+	bench->taken[0] = NAMED; /* so that a test may use any slot */
+	bench->taken[1] = OTHER;
 	bench->remotes = remotes_new(&config);
 	assert_non_null(bench->remotes);
 	*state = bench;
@@ -150,6 +154,29 @@ static void test_rows_and_deltas(void **state)
 	assert_int_equal(r->delta.received_messages, 2);
 	read_at(bench, 2000);
 	assert_int_equal(row(bench, 7, 0x0a000001)->delta.sent_bytes, 0);
+}
+
+/* Slots that no program ever took are not looked at; after one round all are. */
+static void test_only_those_taken(void **state)
+{
+	struct bench *bench = *state;
+
+	fill(bench, 1, 7, 0x0a000001, 100);
+	fill(bench, 5, 7, 0x0a000002, 100);
+	fill(bench, NAMED + 1, 7, 0, 100);
+	bench->taken[0] = 2;
+	bench->taken[1] = 1;
+	read_at(bench, 0);
+	assert_int_equal(bench->nrows, 1);
+	assert_non_null(row(bench, 7, 0x0a000001));
+	bench->taken[0] = 6;
+	bench->taken[1] = 2;
+	read_at(bench, 0);
+	assert_int_equal(bench->nrows, 3);
+	bench->taken[0] = bench->taken[1] = UINT64_MAX;
+	read_at(bench, 0);
+	assert_int_equal(bench->nrows, 3);
+	assert_int_equal(sum_sent(bench, 7), 300);
 }
 
 static void test_other_row_without_address(void **state)
@@ -280,6 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_all_offered, up, down),
 		cmocka_unit_test_setup_teardown(test_rows_and_deltas, up, down),
+		cmocka_unit_test_setup_teardown(test_only_those_taken, up, down),
 		cmocka_unit_test_setup_teardown(test_other_row_without_address, up, down),
 		cmocka_unit_test_setup_teardown(test_no_need_no_leaving, up, down),
 		cmocka_unit_test_setup_teardown(test_longest_idle_leave, up, down),

@@ -127,6 +127,12 @@ static void test_caps(void **state)
 	refused(&r, "cap|memory=1K", "a size from 16M on");
 	refused(&r, "cap|memory=1e30G", "expected a part");
 	refused(&r, "cap|disk=20", "or a rate, as 20MB/s");
+	/* So little would be no cap at all of a control group, or nothing. */
+	refused(&r, "cap|cpu=0.5%", "expected a part from 1% to 100% of cpu");
+	refused(&r, "cap|memory=1e-9%", "expected a part from 0.01%");
+	refused(&r, "cap|disk=0.0000001MB/s", "from 0.01 on");
+	refused(&r, "cap|network=1e-320MB/s", "from 0.01 on");
+	changes(&r, "cap|cpu=1%|memory=0.01%|disk=0.01MB/s|network=0.01%");
 	changes(&r, "cap|none");
 	assert_true(r.caps[OWNER_MEMORY].unit == OWNER_NO_CAP);
 }
@@ -289,6 +295,64 @@ static void test_file(void **state)
 	free(text);
 }
 
+static void can_be_read_again(const struct owner_rules *r)
+{
+	char *text = owner_text(r);
+	struct owner_rules again;
+
+	assert_non_null(text);
+	write_file(text);
+	free(text);
+	if (owner_read(file, &again, &err))
+		fail_msg("%s", err.text);
+	same(&again, r);
+}
+
+/* Whatever is obeyed can be read again at the next start, or the node's rules would be lost. */
+static void test_longest_hours(void **state)
+{
+	struct owner_rules r;
+	char ask[400] = "hours|", written[2 * OWNER_LIST_MAX];
+	size_t longest = 0;
+
+	(void)state;
+	owner_init(&r);
+	/* Short words, long text: sun-tue+thu-fri is mon-tue+thu-fri+sun. */
+	refused(&r,
+		"hours|sun-tue+thu-fri 00:00-24:00,sun-tue+thu-fri 00:00-24:00,"
+		"sun-tue+thu-fri 00:00-24:00,sun-tue+thu-fri 00:00-24:00,"
+		"sun-tue+thu-fri 00:00-24:00,fri-tue 00:00-24:00",
+		"the hours have more than 190 characters");
+	for (size_t i = 0; i < OWNER_SPANS_MAX; i++) {
+		size_t n = strlen(ask);
+
+		snprintf(ask + n, sizeof(ask) - n, "%s%s", i ? ",|" : "",
+			 i % 2 ? "sat-tue+thu 01:00-02:00" : "fri-tue 01:00-02:00");
+		changes(&r, ask);
+		can_be_read_again(&r);
+		owner_hours_text(&r, written, sizeof(written));
+		longest = strlen(written);
+	}
+	assert_in_range(longest, 160, OWNER_HOURS_MAX);
+}
+
+/* A name that is cut inside of a character, and one with what begins a comment. */
+static void test_who(void **state)
+{
+	static const char *const who[] = {"j\xc3@n1", "a ;b@n1", "\xff\xfe\x1b[31m", " ; ",
+					  "\xe6\x97\xa5"};
+	struct owner_ask ask = {.nwords = 1, .words = {"close"}};
+	struct owner_rules r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(who) / sizeof(*who); i++) {
+		owner_init(&r);
+		assert_int_equal(owner_ask_apply(&ask, who[i], 5, &r, &err), OWNER_CHANGE);
+		can_be_read_again(&r);
+	}
+	assert_string_equal(r.by, "\xe6\x97\xa5");
+}
+
 static void test_bad_file(void **state)
 {
 	static const struct {
@@ -304,6 +368,12 @@ static void test_bad_file(void **state)
 		 "`users allow a` contradicts `users deny a`"},
 		{"[owner]\ncap_disk = 10%\nclose_disk = yes\nformat = 1\n", "contradicts"},
 		{"[owner]\nhours = never\nformat = 1\n", "expected hours"},
+		/* What a disk made of it could not even be shown. */
+		{"[owner]\nreason = bad \xff\xfe\nformat = 1\n", "bytes that are no text"},
+		{"[owner]\nby = \x1b[31m\nformat = 1\n", "bytes that are no text"},
+		{"[owner]\nusers_deny = an\xee"
+		 "a\nformat = 1\n",
+		 "bytes that are no text"},
 	};
 	struct owner_rules r;
 
@@ -322,11 +392,7 @@ static void test_bad_file(void **state)
 
 static void test_wire(void **state)
 {
-	struct owner_ask ask = {.node = "n2",
-				.nonce = "0011",
-				.boot_id = UINT64_MAX,
-				.at_s = 5,
-				.words = {"cap", "cpu=50%"},
+	struct owner_ask ask = {.words = {"cap", "cpu=50%"},
 				.nwords = 2,
 				.reason = "mine",
 				.idle_s = 7,
@@ -437,6 +503,8 @@ int main(void)
 		cmocka_unit_test(test_hours),
 		cmocka_unit_test(test_presence),
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_longest_hours),
+		cmocka_unit_test(test_who),
 		cmocka_unit_test(test_bad_file),
 		cmocka_unit_test(test_wire),
 		cmocka_unit_test(test_vector),

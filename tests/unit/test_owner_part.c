@@ -25,6 +25,7 @@
 #include "tests/lib/logged.h"
 #include "tests/unit/guest_accounts.h"
 #include "user/clock.h"
+#include "user/record.h"
 
 static struct owner_part *part;
 static char devices[96];
@@ -327,6 +328,159 @@ static void test_presence(void **state)
 	obeys("presence|off");
 }
 
+/* --- windows --- */
+
+static void put(const char *name, const char *text, mode_t mode)
+{
+	char path[200];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s", devices, name);
+	out = fopen(path, "w");
+	assert_non_null(out);
+	fputs(text, out);
+	fclose(out);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+#define SESSION(active, class, type)                                                               \
+	"# This is private data. Do not parse.\nUID=1000\nACTIVE=" active                          \
+	"\nSTATE=active\nTYPE=" type "\nCLASS=" class "\nVTNR=2\n"
+
+static void test_graphical_sessions(void **state)
+{
+	char ids[OWNER_SESSIONS][OWNER_SESSION_ID], path[200];
+
+	(void)state;
+	assert_int_equal(owner_sessions_find("/nowhere", ids), 0);
+	put("1", SESSION("1", "user", "tty"), 0644);
+	put("2", SESSION("0", "user", "x11"), 0644);
+	put("c3", SESSION("1", "greeter", "wayland"), 0644);
+	put("4", SESSION("1", "user-early", "x11"), 0644);
+	put("5", "", 0644);
+	put("6 -H host", SESSION("1", "user", "x11"), 0644);
+	put("aVeryLongNameThatNoSessionEverHadYet", SESSION("1", "user", "x11"), 0644);
+	put("7", SESSION("1", "user", "x11vnc"), 0644);
+	snprintf(path, sizeof(path), "%s/8", devices);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	snprintf(path, sizeof(path), "%s/9", devices);
+	assert_int_equal(symlink("c10", path), 0);
+	assert_int_equal(owner_sessions_find(devices, ids), 0);
+	put("c10", SESSION("1", "user", "wayland"), 0644);
+	assert_int_equal(owner_sessions_find(devices, ids), 1);
+	assert_string_equal(ids[0], "c10");
+	for (int i = 100; i < 200; i++) {
+		snprintf(path, sizeof(path), "%d", i);
+		put(path, SESSION("1", "user", "x11"), 0644);
+	}
+	assert_int_equal(owner_sessions_find(devices, ids), OWNER_SESSIONS);
+}
+
+static uint64_t used(const char *text)
+{
+	char copy[512];
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	return owner_sessions_read(copy, 1000);
+}
+
+static void test_what_loginctl_says(void **state)
+{
+	(void)state;
+	assert_int_equal(used("IdleHint=no\nIdleSinceHint=0\nLockedHint=no\n"), 1000);
+	assert_int_equal(used("IdleHint=no\nIdleSinceHint=0\nLockedHint=yes\n"), 0);
+	assert_int_equal(used("IdleHint=yes\nIdleSinceHint=700999999\nLockedHint=no\n"), 700);
+	assert_int_equal(used("LockedHint=yes\nIdleSinceHint=800000000\nIdleHint=yes"), 800);
+	assert_int_equal(used("IdleHint=yes\nIdleSinceHint=2000000000\n"), 0); /* not yet */
+	assert_int_equal(used("IdleHint=yes\nIdleSinceHint=700000000\n\nIdleHint=no\n"), 1000);
+	assert_int_equal(used("IdleHint=yes\nIdleSinceHint=5000000\n\n"
+			      "IdleHint=yes\nIdleSinceHint=9000000\n\n"
+			      "IdleHint=yes\nIdleSinceHint=7000000\n"),
+			 9);
+	/* Nobody knows. */
+	assert_int_equal(used("Failed to connect to bus\n"), 1000);
+	assert_int_equal(used("IdleHint=perhaps\nIdleHint"), 1000);
+}
+
+static void loginctl_ends(void)
+{
+	for (int i = 0; i < 500 && part->sessions.entry.fd >= 0; i++) {
+		usleep(10000);
+		gstage_pass(0);
+	}
+	assert_int_equal(part->sessions.entry.fd, -1);
+}
+
+/* Asks loginctl, which is SCRIPT, and returns what others are told then. */
+static const char *windows(const char *script)
+{
+	unlink(part->config.loginctl);
+	put("loginctl", script, 0755);
+	gstage_pass(5000);
+	owner_part_chores(part);
+	loginctl_ends();
+	owner_part_chores(part);
+	return told;
+}
+
+static void test_presence_in_windows(void **state)
+{
+	static char program[160];
+	char hang[170];
+
+	(void)state;
+	snprintf(program, sizeof(program), "%s/loginctl", devices);
+	part->config.loginctl = program;
+	part->config.sessions = devices;
+	obeys("presence|on");
+	/* Nobody is asked where there are no windows. */
+	put("1", SESSION("1", "user", "tty"), 0644);
+	assert_string_equal(windows("#!/bin/sh\necho IdleHint=no\n"), "");
+	put("c2", SESSION("1", "user", "wayland"), 0644);
+	assert_string_equal(windows("#!/bin/sh\n"
+				    "[ \"$*\" = 'show-session --property=IdleHint "
+				    "--property=IdleSinceHint --property=LockedHint -- c2' ] && "
+				    "echo IdleHint=no\n"),
+			    "closed: somebody works there");
+	assert_string_equal(refusal("n2-1-1", 1000, NULL), "closed: somebody works there");
+	/* Idle from now on, and after ten minutes guests get in. */
+	assert_string_equal(windows("#!/bin/sh\necho IdleHint=yes\n"),
+			    "closed: somebody works there");
+	gstage_pass(600 * 1000);
+	assert_string_equal(windows("#!/bin/sh\necho IdleHint=yes\n"), "");
+	assert_int_equal(logged("cannot learn"), 0);
+	/* What cannot be learned is taken for granted, and said once. */
+	assert_string_equal(windows("#!/bin/sh\nexit 1\n"), "closed: somebody works there");
+	assert_string_equal(windows("#!/bin/sh\nexit 1\n"), "closed: somebody works there");
+	assert_int_equal(logged("graphical sessions here (loginctl says nothing)"), 1);
+	part->config.loginctl = "/nowhere/loginctl";
+	part->sessions.complained = false;
+	gstage_pass(5000);
+	owner_part_chores(part);
+	assert_int_equal(logged("graphical sessions here (No such file or directory)"), 1);
+	part->config.loginctl = program;
+	/* One that hangs is not asked again, nor waited for; much text is cut. */
+	put("loginctl",
+	    "#!/bin/sh\nwhile [ -p \"$0.hang\" ]; do sleep 0.01; done\n"
+	    "head -c 100000 /dev/zero\n",
+	    0755);
+	put("c2", SESSION("1", "user", "x11"), 0644);
+	snprintf(hang, sizeof(hang), "%s.hang", program);
+	assert_int_equal(mkfifo(hang, 0600), 0);
+	part->sessions.complained = false;
+	for (int i = 0; i < 4; i++) {
+		gstage_pass(5000);
+		owner_part_chores(part);
+	}
+	assert_int_equal(logged("graphical sessions here (logind does not answer)"), 1);
+	assert_true(part->sessions.entry.fd >= 0);
+	unlink(hang);
+	loginctl_ends();
+	assert_int_equal(part->sessions.length, sizeof(part->sessions.text) - 1);
+	obeys("presence|off");
+	assert_string_equal(told, "");
+}
+
 static void test_restart(void **state)
 {
 	char path[160];
@@ -360,6 +514,35 @@ static void test_restart(void **state)
 	assert_int_equal(chmod(path, 0666), 0);
 	begin_again();
 	assert_string_equal(told, "closed: owner's rules unreadable");
+}
+
+/*
+ * No rules can be written: what was damaged stays, so that the node does not open at the start
+ * after the next one.
+ */
+static void test_damaged_on_a_full_disk(void **state)
+{
+	char path[160], beside[160];
+
+	(void)state;
+	if (geteuid())
+		skip(); /* the file must be root's */
+	snprintf(path, sizeof(path), "%s/owner.rules", gstage.dir);
+	snprintf(beside, sizeof(beside), "%s/owner.rules.new", gstage.dir);
+	assert_int_equal(mkdir(beside, 0700), 0);
+	/* And a link to a file that is not there is damage, not a node without rules. */
+	assert_int_equal(symlink("/nonexistent/owner.rules", path), 0);
+	for (int start = 1; start <= 3; start++) {
+		begin_again();
+		assert_string_equal(told, "closed: owner's rules unreadable");
+		assert_int_equal(logged("the damaged file is back in its place"), start);
+	}
+	assert_int_equal(rmdir(beside), 0);
+	begin_again();
+	assert_string_equal(told, "closed: owner's rules unreadable");
+	obeys("open");
+	begin_again();
+	assert_true(told_open);
 }
 
 static void test_disk_fails(void **state)
@@ -399,6 +582,71 @@ static void test_expel(void **state)
 	obeys("expel");
 	assert_int_equal(gstage.counters.jobs_expelled, 2);
 	assert_int_equal(logged("expelled by the owner of node n1: backup"), 1);
+}
+
+static int record_of(const char *name)
+{
+	char path[160];
+	int dir;
+
+	snprintf(path, sizeof(path), "%s/%s", gstage.jobs_dir, name);
+	assert_true(!mkdir(path, 0700) || errno == EEXIST);
+	dir = open(path, O_RDONLY | O_DIRECTORY);
+	assert_true(dir >= 0);
+	return dir;
+}
+
+static const struct job *after_restart(const char *name)
+{
+	gstage_restart();
+	shim_started("n2-1-1", 100);
+	shim_started("n2-1-2", 101);
+	gstage_pass(20);
+	return jobs_find(&gstage.guest->jobs, name);
+}
+
+/* The agent is killed within the grace: the next one goes on with it. */
+static void test_expel_goes_on(void **state)
+{
+	const struct job *job;
+	struct record_expelled kept;
+	int dir = record_of("n2-1-1"), fd;
+
+	(void)state;
+	gstage_run("n2-1-1", 100);
+	gstage_run("n2-1-2", 101); /* without a record */
+	shim_record("n2-1-1")->lives = true;
+	shim_record("n2-1-2")->lives = true;
+	assert_int_equal(record_read_expelled(dir, &kept), -ENOENT);
+	assert_int_equal(guest_expel(gstage.guest, "", "expelled: mine", 5), 2);
+	assert_int_equal(record_read_expelled(dir, &kept), 0);
+	assert_string_equal(kept.why, "expelled: mine");
+	assert_true(kept.asked);
+	job = after_restart("n2-1-1");
+	gstage_chores(4);
+	assert_string_equal(job->expelled.why, "expelled: mine");
+	assert_true(job->expelled.asked && !job->expelled.killed);
+	assert_string_equal(jobs_find(&gstage.guest->jobs, "n2-1-2")->expelled.why, "");
+	gstage_chores(2);
+	assert_true(job->expelled.killed);
+	assert_int_equal(logged("from n2: still expelled: mine"), 1);
+	/* A grace beyond all bounds is one of a day, and what is no record says nothing. */
+	kept.due_ns = UINT64_MAX;
+	assert_int_equal(record_write_expelled(dir, &kept), 0);
+	job = after_restart("n2-1-1");
+	assert_true(job->expelled.due_ns <=
+		    loop_boot_ns(gstage.base.loop) + 86400 * CLOCK_NS_PER_S);
+	fd = openat(dir, "expelled", O_WRONLY | O_TRUNC);
+	assert_int_equal(write(fd, "junk", 4), 4);
+	close(fd);
+	assert_string_equal(after_restart("n2-1-1")->expelled.why, "");
+	assert_int_equal(logged("job n2-1-1 may have been expelled: its record cannot be read"), 1);
+	/* It goes with the job's other files. */
+	close(dir);
+	record_remove(gstage.jobs_dir, "n2-1-1");
+	dir = record_of("n2-1-1");
+	assert_int_equal(record_read_expelled(dir, &kept), -ENOENT);
+	close(dir);
 }
 
 /* --- control groups --- */
@@ -523,9 +771,14 @@ int main(void)
 		ON_STAGE(test_how_caps_are_held),
 		ON_STAGE(test_rights),
 		ON_STAGE(test_presence),
+		ON_STAGE(test_graphical_sessions),
+		ON_STAGE(test_what_loginctl_says),
+		ON_STAGE(test_presence_in_windows),
 		ON_STAGE(test_restart),
 		ON_STAGE(test_disk_fails),
+		ON_STAGE(test_damaged_on_a_full_disk),
 		ON_STAGE(test_expel),
+		ON_STAGE(test_expel_goes_on),
 		ON_STAGE(test_files_of_groups),
 		ON_STAGE(test_files_of_v1),
 		cmocka_unit_test(test_live_settings),

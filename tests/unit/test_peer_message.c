@@ -59,7 +59,6 @@ static const struct job_report running[2] = {
 	{.job = "here-0f-5", .state = "running", .requests = 7, .request_kb = 64},
 };
 
-static const struct peer_owner owner = {.credential = "MUNGE:x:", .packed = {1, 2, 3}, .length = 3};
 static const struct peer_request questions[] = {
 	{.type = PEER_ADMIT, .job = "there-0f-7", .order = &order},
 	{.type = PEER_STARTED, .job = "here-0f-1", .started = {5, 77}},
@@ -69,7 +68,6 @@ static const struct peer_request questions[] = {
 	{.type = PEER_HELLO, .hello = {"10.0.0.2", 65533}},
 	{.type = PEER_PROGRESS, .job = "here-0f-4", .done = {running, 2}},
 	{.type = PEER_ATTACH, .job = "here-0f-1", .attach = {1000, 1}},
-	{.type = PEER_OWNER, .owner = &owner},
 	{.type = PEER_USER, .user = {"MUNGE:none:", "ask", 3}},
 };
 #define QUESTIONS (sizeof(questions) / sizeof(*questions))
@@ -121,7 +119,7 @@ static void test_names(void **state)
 {
 	static const char *const names[PEER_TYPES] = {"admit",	"started", "done",     "kill",
 						      "renew",	"hello",   "progress", "key",
-						      "attach", "owner",   "user"};
+						      "attach", "user"};
 	enum peer_type type;
 
 	(void)state;
@@ -199,9 +197,9 @@ static void test_what_they_say(void **state)
 	assert_int_equal(got.kill.signal, 64);
 	assert_string_equal(unpacked(5)->hello.address, "10.0.0.2");
 	assert_int_equal(got.hello.port, 65533);
-	assert_string_equal(unpacked(8)->owner->credential, "MUNGE:x:");
-	assert_int_equal(got.owner->length, 3);
-	assert_memory_equal(got.owner->packed, owner.packed, 3);
+	assert_string_equal(unpacked(8)->user.credential, "MUNGE:none:");
+	assert_int_equal(got.user.length, 3);
+	assert_memory_equal(got.user.ask, "ask", 3);
 	peer_request_free(&got);
 }
 
@@ -314,25 +312,6 @@ static int look_again(const struct peer_request *q)
 
 	peer_request_pack(q, &body);
 	return look_at(q->type, q->job, &body);
-}
-
-/* A request to an owner that is empty, or too long, is none. */
-static void test_owner_bounds(void **state)
-{
-	static struct peer_owner most;
-	struct peer_request q = {.type = PEER_OWNER, .owner = &most};
-	msgpack_sbuffer body;
-	msgpack_packer pk;
-
-	(void)state;
-	assert_int_equal(look_again(&q), -EBADMSG);
-	most.length = PEER_PACKED_MAX;
-	memset(most.credential, 'x', PEER_CREDENTIAL_MAX - 1);
-	assert_int_equal(look_again(&q), 0);
-	pack_begin(&pk, &body, 2);
-	pack_str(&pk, "cred", "");
-	pack_bin(&pk, "packed", &most, PEER_PACKED_MAX + 1);
-	assert_int_equal(look_at(PEER_OWNER, "", &body), -EBADMSG);
 }
 
 static void test_another_job(void **state)
@@ -658,7 +637,6 @@ int main(void)
 		cmocka_unit_test(test_what_they_say),
 		cmocka_unit_test(test_running_or_ended),
 		cmocka_unit_test(test_each_is_needed),
-		cmocka_unit_test(test_owner_bounds),
 		cmocka_unit_test(test_another_job),
 		cmocka_unit_test(test_too_many_reports),
 		cmocka_unit_test(test_numbers),

@@ -233,6 +233,9 @@ static void test_twins(void **state)
 	shows("n3.lab", 13 * S, "same name");
 	assert_string_equal(status_of("n3.lab", 13 * S).why,
 			    "it calls itself n2, as the peer at 10.0.0.2 port 7700 does");
+	assert_int_equal(status_of("10.0.0.2", 13 * S).since_ns, 12 * S);
+	assert_int_equal(status_of("n3.lab", 13 * S).since_ns,
+			 12 * S); /* not since it began itself */
 	/* One has got another name. */
 	for (unsigned t = 14; t < 24; t++) {
 		hear("10.0.0.2", "n2", 9, t * S, &twin);

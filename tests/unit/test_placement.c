@@ -554,13 +554,15 @@ static void test_expected_in_words(void **state)
 	must_say(&p, ". Expected: 4.4 s there, 9.0 s at home.\n", true); /* one line */
 	p.expectation.there_factor = 1.3;
 	p.expectation.home_factor = 0.9;
-	must_say(&p, "at home (corrected by 1.3 there, 0.9 at home).\n", true);
+	must_say(&p, "at home (corrected by a factor of 1.3 there, 0.9 at home).\n", true);
 	p.node = "n1";
 	p.expectation.there_ms = 9000;
 	p.expectation.there_factor = p.expectation.home_factor = 1;
 	must_say(&p, "\nExpected: 9.0 s at home.\n", true);
 	p.expectation.there_factor = p.expectation.home_factor = 0.25;
-	must_say(&p, "\nExpected: 9.0 s at home (corrected by 0.25).\n", true);
+	must_say(&p, "\nExpected: 9.0 s at home (corrected by a factor of 0.25).\n", true);
+	p.expectation.there_factor = p.expectation.home_factor = 1.004; /* as good as none */
+	must_say(&p, "\nExpected: 9.0 s at home.\n", true);
 	p.expectation.known = false;
 	must_say(&p, ". Expected:", false);
 	must_say(&p, "\nExpected: nothing, because nothing is known of what the job needs.\n",

@@ -61,6 +61,8 @@ static void test_options(void **state)
 	(void)state;
 	placement_request_init(&r);
 	assert_int_equal(take(&r, "io-rate", "120.5", &err), 0);
+	assert_int_equal(take(&r, "io-size", "0", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--io-size: a request has more than 0 bytes"));
 	assert_int_equal(take(&r, "io-size", "64K", &err), 0);
 	assert_int_equal(take(&r, "mem", "1.5G", &err), 0);
 	assert_true(r.ask.need.value[NEED_IO_PER_S] == 120.5 &&

@@ -92,9 +92,9 @@ static void test_document(void **state)
 		assert_int_equal(again.nunmet, 1);
 		assert_memory_equal(&again.unmet[0], &p.unmet[0], sizeof(p.unmet[0]));
 		placement_unmet_text(&again, 0, text, sizeof(text));
-		assert_string_equal(text, "no node has the 50000 MB of memory that the job needs "
-					  "as stated: the largest, n1, has 1000 MB; it goes to "
-					  "n1, its home all the same");
+		assert_string_equal(text, "no node has the 50 GB of memory that the job needs as "
+					  "stated: the largest, n1, has 1 GB; it goes to n1, its "
+					  "home all the same");
 		placement_fini(&again);
 		p.nunmet = 0;
 		document = placement_json(&p, (enum placement_form)form);

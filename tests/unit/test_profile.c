@@ -179,6 +179,26 @@ static void test_behaviour(void **state)
 	assert_string_equal(seen.last, "join");
 	assert_int_equal(profile_list(store, 1000, see, &seen, &err), 0);
 	assert_int_equal(seen.count, 3);
+	assert_int_equal(
+		profile_list_part(store,
+				  &(struct profile_part){
+					  .uid = (uid_t)-1, .class_name = "", .skip = 1, .most = 5},
+				  see, &seen, &err),
+		0);
+	assert_int_equal(seen.count, 4);
+	assert_string_equal(seen.last, "join");
+	assert_int_equal(profile_list_part(store,
+					   &(struct profile_part){
+						   .uid = (uid_t)-1, .class_name = "", .most = 1},
+					   see, &seen, &err),
+			 0);
+	assert_int_equal(seen.count, 5);
+	assert_string_equal(seen.last, "sort");
+	assert_int_equal(
+		profile_list_part(store, &(struct profile_part){.uid = 1001, .class_name = "sort"},
+				  see, &seen, &err),
+		0);
+	assert_int_equal(seen.count, 5); /* no such class of that user */
 	assert_int_equal(profile_forget(store, 1000, "join", &err), -ENOENT); /* another user's */
 	assert_int_equal(profile_forget(store, 1001, "join", &err), 0);
 	assert_int_equal(profile_get(store, 1001, "join", &p, &err), -ENOENT);

@@ -45,12 +45,24 @@ static int take(uid_t uid, const char *text, bool force, bool dry_run, struct pr
 	return profile_import(store, uid, in, &err);
 }
 
+/* The document of all classes of UID, or of one. */
+static int export(uid_t uid, const char *class_name, json_t **document, size_t *left_out)
+{
+	struct profile_export x = {.class_name = class_name, .after = ""};
+	int rc = profile_export(store, uid, &x, &err);
+
+	assert_string_equal(x.last, "");
+	*document = x.document;
+	*left_out = x.left_out;
+	return rc;
+}
+
 static size_t classes(uid_t uid)
 {
 	json_t *document;
 	size_t left_out, n;
 
-	assert_int_equal(profile_export(store, uid, "", &document, &left_out, &err), 0);
+	assert_int_equal(export(uid, "", &document, &left_out), 0);
 	n = json_array_size(json_object_get(document, "profiles"));
 	json_decref(document);
 	return n;
@@ -86,7 +98,7 @@ static void test_there_and_back(void **state)
 	(void)state;
 	fill();
 	assert_int_equal(profile_learn(store, USER, "\xff\xfe", &(struct profile){0}, &err), 0);
-	assert_int_equal(profile_export(store, USER, "", &document, &left_out, &err), 0);
+	assert_int_equal(export(USER, "", &document, &left_out), 0);
 	assert_int_equal(left_out, 1);
 	text = json_dumps(document, 0);
 	assert_int_equal(take(OTHER, text, false, true, &in), 0);
@@ -95,7 +107,7 @@ static void test_there_and_back(void **state)
 	assert_int_equal(in.classes, 2);
 	assert_int_equal(in.runs, 4);
 	assert_int_equal(in.replaced, 0);
-	assert_int_equal(profile_export(store, OTHER, "", &again, &left_out, &err), 0);
+	assert_int_equal(export(OTHER, "", &again, &left_out), 0);
 	assert_true(json_equal(document, again));
 	assert_int_equal(profile_expect(store, USER, "sort", &next, &before, &err), 0);
 	assert_int_equal(profile_expect(store, OTHER, "sort", &next, &after, &err), 0);
@@ -108,10 +120,10 @@ static void test_there_and_back(void **state)
 	assert_non_null(strstr(err.text, "--force"));
 	assert_int_equal(take(OTHER, text, true, false, &in), 0);
 	assert_int_equal(in.replaced, 2);
-	assert_int_equal(profile_export(store, OTHER, "sort", &again, &left_out, &err), 0);
+	assert_int_equal(export(OTHER, "sort", &again, &left_out), 0);
 	assert_int_equal(json_array_size(json_object_get(again, "profiles")), 1);
 	json_decref(again);
-	assert_int_equal(profile_export(store, OTHER, "none", &again, &left_out, &err), -ENOENT);
+	assert_int_equal(export(OTHER, "none", &again, &left_out), -ENOENT);
 	json_decref(document);
 	free(text);
 }
@@ -222,12 +234,51 @@ static void test_many(void **state)
 	free(text);
 }
 
+/* Parts have each class once, and say whether there are more. */
+static void test_parts(void **state)
+{
+	struct profile_import in;
+	struct profile_export x = {.class_name = "", .after = "", .most = 4};
+	struct profile none = {.runs = 1};
+	char *text = document_of(10, "{\"class\": \"c%d\", \"runs\": 9, \"needs\": {}}");
+	char after[PROFILE_CLASS_MAX] = "", names[200] = "";
+	size_t left_out = 0, parts = 0;
+
+	(void)state;
+	assert_int_equal(take(USER, text, false, false, &in), 0);
+	assert_int_equal(take(OTHER, text, false, false, &in), 0);
+	free(text);
+	/* JSON cannot hold these: behind a whole part, and at the end. */
+	assert_int_equal(profile_learn(store, USER, "c3\xff", &none, &err), 0);
+	assert_int_equal(profile_learn(store, USER, "c9\n", &none, &err), 0);
+	do {
+		json_t *one;
+		size_t i;
+
+		x.after = after;
+		assert_int_equal(profile_export(store, USER, &x, &err), 0);
+		json_array_foreach (json_object_get(x.document, "profiles"), i, one) {
+			assert_true(i < 4);
+			strcat(names, json_string_value(json_object_get(one, "class")));
+		}
+		json_decref(x.document);
+		strcpy(after, x.last);
+		left_out += x.left_out;
+		x.left_out = 0;
+		parts++;
+	} while (*after);
+	assert_string_equal(names, "c0c1c2c3c4c5c6c7c8c9");
+	assert_int_equal(left_out, 2);
+	assert_int_equal(parts, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_there_and_back, begin, finish),
 		cmocka_unit_test_setup_teardown(test_nonsense, begin, finish),
 		cmocka_unit_test_setup_teardown(test_many, begin, finish),
+		cmocka_unit_test_setup_teardown(test_parts, begin, finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,7 @@ static struct base base = {.log = &log_, .counters = &counters, .set = &set, .bo
  */
 static char trace[4096];
 static unsigned looks, readings, hosts, published;
+static bool resting; /* as the monitor was told */
 static bool fails;
 static double run_queue, memory_mb;
 static uint64_t mb_a_reading; /* what the disk delivers, always busy */
@@ -77,6 +78,12 @@ static int read_sample(void *arg, struct monitor_sample *sample, struct iocom_er
 	};
 	before = now;
 	return 0;
+}
+
+static void rest(void *arg, bool now)
+{
+	(void)arg;
+	resting = now;
 }
 
 static int look(void *arg, struct iocom_err *err)
@@ -159,7 +166,7 @@ static int setup(void **state)
 	static const struct pulse_jobs jobs = {NULL, jobs_sampled_, jobs_period_, jobs_vector_};
 	struct pulse_config config = {
 		.base = &base,
-		.source = {NULL, read_sample, look, read_host},
+		.source = {NULL, read_sample, look, read_host, rest},
 		.uptime_fd = -1,
 		.publish = publish,
 	};
@@ -173,7 +180,7 @@ static int setup(void **state)
 		.name = "n1", .period_s = PERIOD_MS / 1e3, .sensitivity = 0.25, .cpu_speed = 1};
 	counters = (struct counters){0};
 	looks = readings = hosts = published = 0;
-	fails = false;
+	fails = resting = false;
 	run_queue = 0;
 	mb_a_reading = 0;
 	load = (struct iocom_job_load){.delta.cpu_ns = PERIOD_MS / 10 * MS};
@@ -229,9 +236,15 @@ static void test_rest(void **state)
 	trace[0] = 0;
 	pass_ms(2 * PERIOD_MS);
 	assert_string_equal(trace, "lllrcpttrcptt"); /* the first period does not know yet */
+	assert_true(resting);
 	pass_ms(PERIOD_MS / 4 + 10);
+	assert_int_equal(pulse_ends_ns(&pulse) - loop_boot_ns(base.loop),
+			 (PERIOD_MS * 3 / 4 - 10) * MS);
 	trace[0] = 0;
 	pulse_changed(&pulse);
+	assert_false(resting);
+	assert_int_equal(pulse_ends_ns(&pulse) - loop_boot_ns(base.loop),
+			 (PERIOD_MS * 3 / 4 - 10) * MS);
 	pass_ms(PERIOD_MS * 3 / 4 - 10);
 	assert_string_equal(trace, "llrcptt");
 	pass_ms(PERIOD_MS - 10);

@@ -281,8 +281,8 @@ static void test_explain(void **state)
 
 static void test_explain_unknown(void **state)
 {
-	static const char why[] = "no job of yours named here-0f-1 was submitted at node here; ask "
-				  "at its home node, `iocom jobs --all` lists them";
+	static const char why[] = "no job of yours named here-0f-1 was submitted at node here; "
+				  "`iocom jobs --all` lists them";
 
 	(void)state;
 	reads_error(ASKS(&w, USER, .op = "explain"), "the request names no \"job\"");

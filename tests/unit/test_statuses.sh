@@ -59,6 +59,9 @@ tap_is "run: no command" "$(ends run)" "125 said"
 tap_is "rsh: no node" "$(ends rsh)" "255 said"
 tap_is "explain, kill, place: nothing named" "$(ends explain) $(ends kill) $(ends place)" "2 said 2 said 2 said"
 tap_is "attach, wait: no job" "$(ends attach) $(ends wait)" "125 said 125 said"
+ends nods >"$dir/rc"
+tap_is "one that is nearly there is named" "$(cat "$dir/err")" \
+	"iocom: there is no command 'nods'; did you mean nodes? \`iocom --help\` lists all"
 tap_is "no command at all, and an unknown one" "$(ends) $(ends frobnicate) $(ends help frobnicate)" \
 	"2 said 2 said 2 said"
 tap_is "help" "$(ends help) $(ends --help) $(ends help run) $(ends --version)" "0 0 0 0"

@@ -24,7 +24,7 @@ static int begin(void **state)
 	s = (struct stand){0};
 	*state = &s;
 	assert_int_equal(loop_new_virtual(&s.loop, BEGIN_NS, BEGIN_NS, NULL), 0);
-	tick_start(&s.tick, s.loop, &s.counters);
+	tick_start(&s.tick, s.loop, &s.counters, 0);
 	return 0;
 }
 
@@ -54,6 +54,25 @@ static void test_two_a_second(void **state)
 	loop_advance(s->loop, 100 * CLOCK_NS_PER_S);
 	assert_int_equal(s->counters.ticks, 201);
 	assert_int_equal(s->counters.tick_late_ms, 0);
+}
+
+/* The first one comes with another moment at which the loop is awake, of which it knows one. */
+static void test_with_others(void **state)
+{
+	static const struct {
+		uint64_t with_ms, first_ms;
+	} cases[] = {{700, 200}, {500, 500}, {1, 1}, {1000, 500}, {0, 500}};
+	struct stand *s = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint64_t now = loop_boot_ns(s->loop);
+
+		loop_cancel(s->loop, &s->tick.timer);
+		tick_start(&s->tick, s->loop, &s->counters,
+			   cases[i].with_ms ? now + cases[i].with_ms * CLOCK_NS_PER_MS : 0);
+		assert_int_equal(s->tick.timer.due_ns - now, cases[i].first_ms * CLOCK_NS_PER_MS);
+		loop_advance(s->loop, CLOCK_NS_PER_MS);
+	}
 }
 
 /* A tick that came 1,700 ms late stands for four, and the next one is due 300 ms later. */
@@ -104,6 +123,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_two_a_second, begin, end),
+		cmocka_unit_test_setup_teardown(test_with_others, begin, end),
 		cmocka_unit_test_setup_teardown(test_missed_ticks_are_skipped, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_greatest_delay_of_a_minute, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_sleep, begin, end),

@@ -19,7 +19,13 @@ static struct iocom_err err;
 
 static void test_same_again(void **state)
 {
-	struct user_ask ask = {.node = "n2", .nonce = NONCE, .request = "what", .length = 4}, back;
+	struct user_ask ask = {.node = "n2",
+			       .nonce = NONCE,
+			       .boot_id = UINT64_MAX,
+			       .at_s = 7,
+			       .request = "what",
+			       .length = 4},
+			back;
 	void *packed;
 	size_t length;
 
@@ -29,6 +35,7 @@ static void test_same_again(void **state)
 	assert_int_equal(user_ask_unpack(&back, packed, length, &err), 0);
 	assert_string_equal(back.node, "n2");
 	assert_string_equal(back.nonce, NONCE);
+	assert_true(back.boot_id == UINT64_MAX && back.at_s == 7);
 	assert_int_equal(back.length, 4);
 	assert_memory_equal(back.request, "what", 4);
 	/* the request is borrowed from the packed bytes, of which each prefix is none */
@@ -42,7 +49,12 @@ static void test_same_again(void **state)
 static void test_bounds(void **state)
 {
 	static char request[USER_ASK_REQUEST_MAX + 1];
-	struct user_ask ask = {.node = "n2", .nonce = NONCE, .request = request}, back;
+	struct user_ask ask = {.node = "n2",
+			       .nonce = NONCE,
+			       .boot_id = UINT64_MAX,
+			       .at_s = UINT64_MAX,
+			       .request = request},
+			back;
 	void *packed;
 	size_t length;
 
@@ -66,10 +78,12 @@ static int unpacks(uint64_t version, const char *node, const char *nonce, size_t
 	msgpack_packer pk;
 	int rc;
 
-	pack_begin(&pk, &b, 4);
+	pack_begin(&pk, &b, 6);
 	pack_u64(&pk, "v", version);
 	pack_str(&pk, "node", node);
 	pack_str(&pk, "nonce", nonce);
+	pack_u64(&pk, "boot_id", 0);
+	pack_u64(&pk, "at_s", 7);
 	pack_bin(&pk, "request", request, length);
 	rc = user_ask_unpack(&back, b.data, b.size, &err);
 	msgpack_sbuffer_destroy(&b);
@@ -81,18 +95,18 @@ static void test_refused(void **state)
 	char node[65] = "";
 
 	(void)state;
-	assert_int_equal(unpacks(1, "n2", NONCE, 1), 0);
-	assert_int_equal(unpacks(2, "n2", NONCE, 1), -EPROTO);
+	assert_int_equal(unpacks(2, "n2", NONCE, 1), 0);
+	assert_int_equal(unpacks(1, "n2", NONCE, 1), -EPROTO);
 	assert_non_null(strstr(err.text, "another version"));
-	assert_int_equal(unpacks(1, "", NONCE, 1), -EBADMSG);
+	assert_int_equal(unpacks(2, "", NONCE, 1), -EBADMSG);
 	memset(node, 'n', 64);
-	assert_int_equal(unpacks(1, node, NONCE, 1), -EBADMSG);
-	assert_int_equal(unpacks(1, "n2", NONCE "0", 1), -EBADMSG);
-	assert_int_equal(unpacks(1, "n2", "0011", 1), -EBADMSG);
-	assert_int_equal(unpacks(1, "n2", "0011223344556677 899aabbccddeeff", 1), -EBADMSG);
-	assert_int_equal(unpacks(1, "n2", NONCE, 0), -EBADMSG);
-	assert_int_equal(unpacks(1, "n2", NONCE, USER_ASK_REQUEST_MAX), 0);
-	assert_int_equal(unpacks(1, "n2", NONCE, USER_ASK_REQUEST_MAX + 1), -EBADMSG);
+	assert_int_equal(unpacks(2, node, NONCE, 1), -EBADMSG);
+	assert_int_equal(unpacks(2, "n2", NONCE "0", 1), -EBADMSG);
+	assert_int_equal(unpacks(2, "n2", "0011", 1), -EBADMSG);
+	assert_int_equal(unpacks(2, "n2", "0011223344556677 899aabbccddeeff", 1), -EBADMSG);
+	assert_int_equal(unpacks(2, "n2", NONCE, 0), -EBADMSG);
+	assert_int_equal(unpacks(2, "n2", NONCE, USER_ASK_REQUEST_MAX), 0);
+	assert_int_equal(unpacks(2, "n2", NONCE, USER_ASK_REQUEST_MAX + 1), -EBADMSG);
 	assert_string_equal(err.text, "the user's request is malformed");
 }
 

@@ -56,8 +56,8 @@ static void reads_unknown(int fd, const char *job)
 	char text[256];
 
 	snprintf(text, sizeof(text),
-		 "no job of yours named %s was submitted or ran at node here; ask at its home "
-		 "node, `iocom jobs --all` lists them",
+		 "no job of yours named %s was submitted or ran at node here; `iocom jobs --all` "
+		 "lists them",
 		 job);
 	reads_error(fd, text);
 }
@@ -182,7 +182,7 @@ static void test_last(void **state)
 	reads_nothing(fd);
 	assert_int_equal(tells_end(&w, "there", OTHER, "exited", 0, 2), 0);
 	reads_job(fd, OTHER, "exited", 2);
-	reads_unknown(waits_for(1002, "last"), "last");
+	reads_error(waits_for(1002, "last"), "no job of yours was submitted at node here");
 }
 
 /* Another user's job and a job that does not exist look the same; root may wait for all. */

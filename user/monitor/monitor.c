@@ -19,7 +19,9 @@
 #define DRAIN_BATCH    1024
 #define EPOCH_WAIT_NS  200000000ULL
 #define LEDGER_PRUNE_S 30
+#define LEDGER_REST_S  120 /* between two prunings at rest */
 #define LEDGER_STALE_S 60
+#define LEDGER_BATCH   512
 #define CLOCK_S(t)     ((t) / 1000000000ULL)
 
 static __u64 process_cpu_ns(void)
@@ -87,12 +89,16 @@ static int drain_folded(struct monitor *monitor, struct iocom_err *err)
 	bool odd = skel->bss->epoch & 1;
 	int rc;
 
+	monitor->drains++;
+
 	if (!turn_epoch(monitor)) {
 		/* Go back: the programs fill the old pair again, and the new one waits. */
 		__atomic_store_n(&skel->bss->epoch, skel->bss->epoch - 1, __ATOMIC_SEQ_CST);
 		monitor->stalled_epochs++;
 		return 0;
 	}
+	if (!monitor_filled(&skel->bss->epoch_filled[odd], monitor->drains / 2))
+		return 0;
 	rc = drain_map(monitor, odd ? skel->maps.jobs_odd : skel->maps.jobs_even, true, err);
 	if (!rc)
 		rc = drain_map(monitor, odd ? skel->maps.late_odd : skel->maps.late_even, false,
@@ -100,27 +106,36 @@ static int drain_folded(struct monitor *monitor, struct iocom_err *err)
 	return rc;
 }
 
-/* Removes the entries of files that were dirtied and then deleted before writeback. */
+/*
+ * Removes the entries of files that were dirtied and then deleted before writeback, at most one
+ * batch of the table at a time, in the memory for the counters of ended threads.
+ */
 static void prune_ledger(struct monitor *monitor, __u64 now_s)
 {
-	int fd = bpf_map__fd(monitor->skel->maps.ledger);
-	struct ledger_key key, next;
-	/* When a file's entry vanishes meanwhile, the walk starts again at the first key. */
-	__u32 left = 2 * bpf_map__max_entries(monitor->skel->maps.ledger);
-	bool more;
+	DECLARE_LIBBPF_OPTS(bpf_map_batch_opts, opts);
+	int fd = bpf_map__fd(monitor->skel->maps.ledger), rc = 0;
+	const struct ledger_value *values = (const void *)monitor->late_values;
+	const struct ledger_key *keys = (const void *)monitor->late_keys;
+	__u32 cursor = 0, count;
+	bool first = true;
 
-	if (now_s < monitor->pruned_s + LEDGER_PRUNE_S)
+	_Static_assert(LEDGER_BATCH * sizeof(*keys) <= DRAIN_BATCH * sizeof(*monitor->late_keys) &&
+			       LEDGER_BATCH * sizeof(*values) <=
+				       DRAIN_BATCH * sizeof(*monitor->late_values),
+		       "a batch fits");
+	if (now_s < monitor->pruned_s + (monitor->resting ? LEDGER_REST_S : LEDGER_PRUNE_S))
 		return;
 	monitor->pruned_s = now_s;
-	more = !bpf_map_get_next_key(fd, NULL, &key);
-	while (more && left--) {
-		struct ledger_value value;
-
-		more = !bpf_map_get_next_key(fd, &key, &next);
-		if (!bpf_map_lookup_elem(fd, &key, &value) &&
-		    value.touched_s + LEDGER_STALE_S < now_s)
-			bpf_map_delete_elem(fd, &key);
-		key = next;
+	while (!rc) {
+		count = LEDGER_BATCH;
+		rc = bpf_map_lookup_batch(fd, first ? NULL : &cursor, &cursor, monitor->late_keys,
+					  monitor->late_values, &count, &opts);
+		if (rc && errno != ENOENT) /* the next time will do */
+			return;
+		first = false;
+		for (__u32 i = 0; i < count; i++)
+			if (values[i].touched_s + LEDGER_STALE_S < now_s)
+				bpf_map_delete_elem(fd, &keys[i]);
 	}
 }
 
@@ -354,6 +369,11 @@ static void monitor_take_time(struct monitor *monitor, struct monitor_sample *sa
 	monitor->previous = now;
 }
 
+void monitor_rest(struct monitor *monitor, bool resting)
+{
+	monitor->resting = resting;
+}
+
 int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struct iocom_err *err)
 {
 	__u64 began = monitor_clock_ns(CLOCK_MONOTONIC),
@@ -366,7 +386,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	/* Once a reading every thread looks up its cgroup, even if no move was reported. */
 	__atomic_fetch_add(&monitor->skel->bss->moves, 1, __ATOMIC_RELAXED);
 	fold_begin(monitor->fold, now_s);
-	monitor_maps_read(&monitor->maps, monitor->skel, now_s);
+	monitor_maps_read(&monitor->maps, monitor->skel, now_s, monitor->resting);
 	rc = drain_folded(monitor, err);
 	if (!rc)
 		rc = monitor_sweep_read(monitor, err);
@@ -382,7 +402,7 @@ int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struc
 	if (rc)
 		return rc;
 	prune_ledger(monitor, now_s);
-	monitor_cost_read(&monitor->cost, monitor->skel, sample, &misses);
+	misses = monitor_cost_read(&monitor->cost, monitor->skel, sample, monitor->resting);
 	sample->maps = monitor->maps.list;
 	sample->nmaps = monitor->maps.count;
 	read_drops(monitor, &result, misses, sample);

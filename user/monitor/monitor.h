@@ -217,6 +217,13 @@ static inline double monitor_confidence(const struct monitor_sample *s)
  */
 int monitor_open(struct monitor **monitor, const struct monitor_config *config,
 		 struct iocom_err *err);
+/*
+ * Whether the node is at rest. If it is, the readings take what concerns the programs themselves
+ * (`programs`, `events`, the drop "recursion") only around the periods in which their cost is
+ * measured, one in ten, and count the entries of their tables less often. All else is read as
+ * before.
+ */
+void monitor_rest(struct monitor *monitor, bool resting);
 /* Makes a full reading. SAMPLE points into the monitor. */
 int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struct iocom_err *err);
 /*

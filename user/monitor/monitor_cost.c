@@ -40,20 +40,20 @@ static bool is_understudy(const struct bpf_program *program)
 	return hooks_understudy(bpf_program__name(program), name, sizeof(name));
 }
 
-/* Returns the number of all runs since the start. */
+/* Returns the number of all runs since the start, and into MISSES that of all skipped events. */
 static struct monitor_runs read_programs(struct monitor_cost *cost, struct iocom_bpf *skel,
-					 size_t *n, __u64 *misses)
+					 __u64 *misses)
 {
 	struct bpf_object_skeleton *skeleton = skel->skeleton;
 	struct monitor_runs sum = {0};
+	size_t n = 0;
 
-	*n = 0;
 	*misses = 0;
-	for (int i = 0; i < skeleton->prog_cnt && *n < MONITOR_PROGRAMS; i++) {
+	for (int i = 0; i < skeleton->prog_cnt && n < MONITOR_PROGRAMS; i++) {
 		struct bpf_program *program = *skeleton->progs[i].prog;
 		struct bpf_prog_info info = {0};
 		__u32 length = sizeof(info);
-		struct monitor_program *out = &cost->programs[*n];
+		struct monitor_program *out = &cost->programs[n];
 
 		if (bpf_program__fd(program) < 0 ||
 		    bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &length))
@@ -69,8 +69,9 @@ static struct monitor_runs read_programs(struct monitor_cost *cost, struct iocom
 		if (!reads(program) && !is_understudy(program))
 			sum.events += info.run_cnt;
 		sum.event_ns += reads(program) ? 0 : info.run_time_ns;
-		++*n;
+		n++;
 	}
+	cost->nprograms = n;
 	return sum;
 }
 
@@ -90,14 +91,13 @@ static void monitor_cost_judge(struct monitor_cost *cost, const struct monitor_r
 }
 
 /*
- * Returns how many of MISSES no understudy took. It may have taken one since MISSES was read, so
- * the number waits then, but never falls.
+ * Notes how many of MISSES no understudy took. It may have taken one since MISSES was read, so the
+ * number waits then, but never falls.
  */
-static __u64 monitor_cost_lost(struct monitor_cost *cost, __u64 misses, __u64 stood_in)
+static void monitor_cost_note_lost(struct monitor_cost *cost, __u64 misses, __u64 stood_in)
 {
 	if (misses > stood_in && misses - stood_in > cost->lost)
 		cost->lost = misses - stood_in;
-	return cost->lost;
 }
 
 static void read_classifier(struct iocom_bpf *skel, struct monitor_sample *sample)
@@ -109,22 +109,31 @@ static void read_classifier(struct iocom_bpf *skel, struct monitor_sample *sampl
 	sample->classifier.no_direct_faults = bpf_program__fd(skel->progs.filemap_fault) < 0;
 }
 
-void monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
-		       struct monitor_sample *sample, __u64 *misses)
+/* Ends a period whose numbers are read, and begins the next one. */
+static void monitor_cost_turn(struct monitor_cost *cost, struct iocom_bpf *skel, bool measure_next)
 {
-	__u64 now = monitor_clock_ns(CLOCK_BOOTTIME);
-	struct monitor_runs runs = read_programs(cost, skel, &sample->nprograms, misses);
+	__u64 now = monitor_clock_ns(CLOCK_BOOTTIME), misses;
+	struct monitor_runs runs = read_programs(cost, skel, &misses);
 
-	*misses = monitor_cost_lost(cost, *misses, *(volatile __u64 *)&skel->bss->stood_in);
+	monitor_cost_note_lost(cost, misses, *(volatile __u64 *)&skel->bss->stood_in);
 	if (cost->stats_fd >= 0 || runs.runs != cost->runs.runs)
 		monitor_cost_judge(cost, &runs, now - cost->period_began_ns);
 	cost->runs = runs;
 	cost->period_began_ns = now;
-	cost->done++;
 	monitor_cost_stop(cost);
-	if (!cost->never && cost->done % MEASURED_ONE_OF == 0)
+	if (measure_next)
 		cost->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+}
+
+__u64 monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
+			struct monitor_sample *sample, bool resting)
+{
+	bool measure_next = ++cost->done % MEASURED_ONE_OF == 0 && !cost->never;
+
+	if (!resting || cost->stats_fd >= 0 || measure_next)
+		monitor_cost_turn(cost, skel, measure_next);
 	sample->programs = cost->programs;
+	sample->nprograms = cost->nprograms;
 	sample->measured_ns = cost->measured_ns;
 	sample->events.per_s = cost->events_per_s;
 	sample->events.ns_each = cost->ns_per_event;
@@ -132,4 +141,5 @@ void monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
 	sample->taken.talks = skel->bss->talks_taken;
 	sample->taken.streams = skel->bss->streams_taken;
 	read_classifier(skel, sample);
+	return cost->lost;
 }

@@ -22,41 +22,54 @@
 
 #include "iocom/array.h"
 
-#define MINOR_BITS 20
-#define SECTOR	   512
+#define MINOR_BITS	20
+#define SECTOR		512
+
+#define STATISTICS_ROOM 4096 /* bytes at first */
 
 static __u32 kernel_device(unsigned major, unsigned minor)
 {
 	return major << MINOR_BITS | minor;
 }
 
-/* Calls FOUND for each line of the statistics. */
-static int each_statistic(void (*found)(void *context, __u32 device, __u64 bytes,
-					__u64 in_progress),
-			  void *context, struct iocom_err *err)
+/* Reads all of the statistics.  Returns 0 or negative errno. */
+static int read_statistics(struct monitor_disks *disks)
 {
-	FILE *file = fopen("/proc/diskstats", "re");
-	char line[512];
+	ssize_t n = 0;
 
-	if (!file)
-		return iocom_err_set(err, -errno, "cannot read /proc/diskstats: %s",
-				     strerror(errno));
-	while (fgets(line, sizeof(line), file)) {
+	do {
+		if (array_reserve(disks->text, disks->text_room, (size_t)n + 2, STATISTICS_ROOM))
+			return -ENOMEM;
+		n = kept_file_read(&disks->statistics, "/proc/diskstats", disks->text,
+				   disks->text_room);
+	} while (n >= 0 && (size_t)n + 1 == disks->text_room);
+	return n < 0 ? (int)n : 0;
+}
+
+/* Calls FOUND for each line of the statistics. */
+static int each_statistic(void (*found)(struct monitor_disks *disks, __u32 device, __u64 bytes,
+					__u64 in_progress),
+			  struct monitor_disks *disks, struct iocom_err *err)
+{
+	int rc = read_statistics(disks);
+
+	if (rc)
+		return iocom_err_set(err, rc, "cannot read /proc/diskstats: %s", strerror(-rc));
+	for (const char *line = disks->text; *line; line += *line == '\n') {
 		unsigned long long reads, writes, in_progress;
 		unsigned major, minor;
 
 		if (sscanf(line, "%u %u %*s %*u %*u %llu %*u %*u %*u %llu %*u %llu", &major, &minor,
 			   &reads, &writes, &in_progress) == 5)
-			found(context, kernel_device(major, minor), (reads + writes) * SECTOR,
+			found(disks, kernel_device(major, minor), (reads + writes) * SECTOR,
 			      in_progress);
+		line += strcspn(line, "\n");
 	}
-	fclose(file);
 	return 0;
 }
 
-static void add_base(void *context, __u32 device, __u64 bytes, __u64 in_progress)
+static void add_base(struct monitor_disks *disks, __u32 device, __u64 bytes, __u64 in_progress)
 {
-	struct monitor_disks *disks = context;
 	void *bases;
 
 	(void)in_progress;
@@ -180,10 +193,9 @@ static struct disk_entry *entry_get(struct monitor_disks *disks, __u32 device)
 	return entry;
 }
 
-static void take_statistic(void *context, __u32 device, __u64 bytes, __u64 in_progress)
+static void take_statistic(struct monitor_disks *disks, __u32 device, __u64 bytes,
+			   __u64 in_progress)
 {
-	struct monitor_disks *disks = context;
-
 	for (size_t i = 0; i < disks->count; i++) {
 		struct disk_entry *entry = &disks->entries[i];
 
@@ -400,4 +412,6 @@ void monitor_disks_deinit(struct monitor_disks *disks)
 	free(disks->reported);
 	free(disks->bases);
 	free(disks->by_cpu);
+	free(disks->text);
+	kept_file_close(&disks->statistics);
 }

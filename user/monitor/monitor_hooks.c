@@ -60,6 +60,15 @@ static const struct hook table[] = {
 	 .coarse = {"stacked_bytes"},
 	 .without = "bytes that md passes to the disks below it are in their "
 		    "residual, not in stacked_bytes"},
+	{.name = "jbd2_handle_stats",
+	 .program = "journal_handle",
+	 .min_args = 8,
+	 .max_args = 8,
+	 .profiles = true,
+	 .columns = {"jobs"},
+	 .without =
+		 "what ext4 writes for a job beside its files' data (inodes, directories) is not "
+		 "in what its class is said to write"},
 	{.name = "page_fault_kernel", /* x86 only */
 	 .program = "fault_kernel",
 	 .min_args = 3,

@@ -46,7 +46,8 @@ struct hook {
 	int min_args, max_args; /* range that the program fits; 0, 0: not checked */
 	bool needed;		/* the monitor cannot work without it or a stand-in */
 	bool faster;		/* it only saves time: nothing is degraded without it */
-	const char *stands_in;	/* the program that it replaces if that one's hook is missing */
+	bool profiles;	       /* it only makes class profiles more exact, no column of a reading */
+	const char *stands_in; /* the program that it replaces if that one's hook is missing */
 	const char *columns[HOOK_COLUMNS_MAX];	/* the columns it feeds; NULL-terminated */
 	const char *unknown[HOOK_DEGRADED_MAX]; /* columns not measured without it */
 	const char *coarse[HOOK_DEGRADED_MAX];	/* columns measured less exactly without it */

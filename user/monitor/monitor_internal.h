@@ -17,11 +17,13 @@
 #include "user/monitor/monitor_fold.h"
 #include "user/monitor/monitor_hooks.h"
 #include "user/monitor/monitor_net.h"
+#include "user/kept_file.h"
 #include "bpf/records.h"
 
 #define MONITOR_PROGRAMS 56
 #define MONITOR_DROPS	 (DROPS + 7)
 #define MONITOR_MAPS	 40
+#define MONITOR_READ_ALL 16 /* readings */
 
 /* One disk that the programs saw. */
 struct disk_entry {
@@ -53,6 +55,9 @@ struct monitor_disks {
 		__u64 bytes;
 	} * bases;
 	size_t nbases;
+	struct kept_file statistics; /* of the kernel */
+	char *text;		     /* what was read of them */
+	size_t text_room;
 	struct disk_value *by_cpu; /* room to read one disk, by CPU */
 	size_t cpus;
 	struct disk_value gone; /* unattributed bytes of removed disks */
@@ -71,6 +76,7 @@ struct monitor_cost {
 		__u64 run_ns, event_ns;
 	} runs;
 	struct monitor_program programs[MONITOR_PROGRAMS];
+	size_t nprograms;
 	double events_per_s, ns_per_event, core_share; /* values of the last measured period */
 	__u64 lost;				       /* events that no program took */
 };
@@ -95,6 +101,16 @@ int monitor_jobdisks_read(struct monitor_jobdisks *jobdisks, struct iocom_bpf *s
 			  const struct monitor_sample *sample, struct fold *fold,
 			  struct iocom_err *err);
 
+/*
+ * Takes back FILLED, which the programs set after they put something into a table. Returns true if
+ * the table must be read: also in some readings (the count READING) without the sign, which need
+ * not be seen in the order of what it stands for on each processor.
+ */
+static inline bool monitor_filled(__u32 *filled, unsigned reading)
+{
+	return __atomic_exchange_n(filled, 0, __ATOMIC_SEQ_CST) || reading % MONITOR_READ_ALL == 0;
+}
+
 struct monitor {
 	struct iocom_bpf *skel;
 	struct fold *fold;
@@ -110,6 +126,8 @@ struct monitor {
 	__u64 gap_ns, cpu_since_ns;
 	__u64 pruned_s;
 	__u64 stalled_epochs;
+	unsigned drains; /* attempts to empty the tables of an epoch */
+	bool resting;
 	__u64 looks, looks_sum;
 	struct monitor_drop drops[MONITOR_DROPS];
 	struct monitor_cost cost;
@@ -160,13 +178,20 @@ int monitor_load_attach(struct iocom_bpf *skel, struct hooks *hooks, struct ioco
 
 /* Begins; the first period is measured unless NEVER. */
 void monitor_cost_start(struct monitor_cost *cost, bool never);
-/* Ends a period. MISSES gets the events lost because their program already ran on that CPU. */
-void monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
-		       struct monitor_sample *sample, __u64 *misses);
+/*
+ * Ends a period; with RESTING it does without the programs' own numbers if this period was not
+ * measured and the next one will not be. Returns the events lost because their program already ran
+ * on that CPU, as far as read.
+ */
+__u64 monitor_cost_read(struct monitor_cost *cost, struct iocom_bpf *skel,
+			struct monitor_sample *sample, bool resting);
 void monitor_cost_stop(struct monitor_cost *cost);
 
-/* Reads all tables if it is time. Call it before they are emptied. */
-void monitor_maps_read(struct monitor_maps *maps, struct iocom_bpf *skel, __u64 now_s);
+/*
+ * Reads all tables if it is time, which at rest comes less often. Call it before they are emptied.
+ */
+void monitor_maps_read(struct monitor_maps *maps, struct iocom_bpf *skel, __u64 now_s,
+		       bool resting);
 
 /* Finds out how this kernel lets us read all tasks, trying the cheapest way first. */
 int monitor_sweep_open(struct monitor *monitor, struct iocom_err *err);

@@ -114,11 +114,13 @@ static void monitor_jobdisks_compare(struct monitor_jobdisks *j, size_t n)
 			     : NULL;
 
 		j->grown[i] = now->value;
-		if (!was || was->value.operations > now->value.operations)
+		if (!was || was->value.operations > now->value.operations ||
+		    was->value.metadata_bytes > now->value.metadata_bytes)
 			continue;
 		j->grown[i].operations -= was->value.operations;
 		j->grown[i].bytes -= was->value.bytes;
-		if (!j->grown[i].bytes)
+		j->grown[i].metadata_bytes -= was->value.metadata_bytes;
+		if (!j->grown[i].bytes && !j->grown[i].metadata_bytes)
 			now->used = was->used;
 	}
 }
@@ -166,13 +168,15 @@ static int monitor_jobdisks_share(struct monitor_jobdisks *j, size_t n, struct f
 		d->bytes += (double)j->grown[i].bytes;
 	}
 	for (size_t i = 0; i < n && !rc; i++) {
-		struct iocom_disk_time time;
+		struct iocom_disk_time time = {0};
 
 		d = j->grown[i].bytes ? due_of(j, j->next[i].key.device) : NULL;
-		if (!d)
+		if (d)
+			time = jobdisk_share(&d->due, (double)j->grown[i].operations,
+					     (double)j->grown[i].bytes, d->operations, d->bytes);
+		time.metadata_bytes = j->grown[i].metadata_bytes;
+		if (!d && !time.metadata_bytes)
 			continue;
-		time = jobdisk_share(&d->due, (double)j->grown[i].operations,
-				     (double)j->grown[i].bytes, d->operations, d->bytes);
 		rc = fold_disk_time(fold, j->next[i].key.cgid, &time);
 	}
 	for (size_t i = 0; i < j->ndues; i++)
@@ -210,6 +214,13 @@ int monitor_jobdisks_read(struct monitor_jobdisks *j, struct iocom_bpf *skel,
 	int rc;
 
 	j->reading++;
+	if (!monitor_filled(&skel->bss->job_disks_added, j->reading)) {
+		/* No entry has grown: what a disk served waits for the next reading. */
+		rc = take_disks(j, sample);
+		if (!rc)
+			rc = monitor_jobdisks_share(j, 0, fold);
+		return rc ? iocom_err_set(err, rc, "out of memory for the disks of jobs") : 0;
+	}
 	rc = read_table(j, fd, &n, err);
 	if (rc)
 		return rc;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define LOOK_EVERY_S 30
+#define LOOK_REST_S  120
 #define BATCH	     256
 #define EIGHT(n)     (((size_t)(n) + 7) & ~(size_t)7)
 
@@ -78,11 +79,11 @@ static __u64 monitor_maps_count_entries(const struct bpf_map *map)
 	return entries;
 }
 
-void monitor_maps_read(struct monitor_maps *maps, struct iocom_bpf *skel, __u64 now_s)
+void monitor_maps_read(struct monitor_maps *maps, struct iocom_bpf *skel, __u64 now_s, bool resting)
 {
 	struct bpf_object_skeleton *skeleton = skel->skeleton;
 
-	if (maps->looked_s && now_s < maps->looked_s + LOOK_EVERY_S)
+	if (maps->looked_s && now_s < maps->looked_s + (resting ? LOOK_REST_S : LOOK_EVERY_S))
 		return;
 	maps->looked_s = now_s;
 	maps->count = 0;

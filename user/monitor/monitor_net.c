@@ -49,6 +49,7 @@ int monitor_net_init(struct monitor_net *net, struct iocom_bpf *skel, unsigned i
 	struct remotes_config config = {
 		.named = named,
 		.other = REMOTES_OTHER_MAX,
+		.taken = (const uint64_t *)skel->bss->remotes_taken,
 		.idle_ms = idle_ms ? idle_ms : REMOTES_IDLE_MS,
 		.forget = forget_slot,
 		.release = release_slot,

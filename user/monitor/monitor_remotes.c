@@ -39,9 +39,18 @@ struct remotes {
 	uint64_t forgotten;
 };
 
-static unsigned slots_of(const struct remotes *r)
+/* The slots of one kind, without those that were never taken. */
+struct slots {
+	unsigned from, to;
+};
+
+static struct slots slots_of(const struct remotes *r, bool other)
 {
-	return r->config.named + r->config.other;
+	uint64_t taken = __atomic_load_n(&r->config.taken[other], __ATOMIC_ACQUIRE);
+	unsigned all = other ? r->config.other : r->config.named;
+	unsigned from = other ? r->config.named : 0;
+
+	return (struct slots){from, from + (taken < all ? (unsigned)taken : all)};
 }
 
 static void monitor_remotes_counts_add(struct monitor_remote_counts *into,
@@ -248,14 +257,14 @@ static int by_age(const void *a, const void *b)
 	return x->changed_ms < y->changed_ms ? -1 : x->changed_ms > y->changed_ms;
 }
 
-/* If less than a quarter of the slots is free, removes the longest idle ones until half are
- * free. */
-static void monitor_remotes_make_room(struct remotes *r, unsigned from, unsigned to,
+/* If less than a quarter of ALL slots is free, removes the longest idle ones until half are free.
+ */
+static void monitor_remotes_make_room(struct remotes *r, struct slots slots, unsigned all,
 				      uint64_t now_ms)
 {
 	unsigned used = 0, nidle = 0, leave;
 
-	for (unsigned i = from; i < to; i++) {
+	for (unsigned i = slots.from; i < slots.to; i++) {
 		const struct known *known = &r->known[i];
 
 		if (!known->in_use || known->leaving)
@@ -264,30 +273,43 @@ static void monitor_remotes_make_room(struct remotes *r, unsigned from, unsigned
 		if (now_ms - known->changed_ms >= r->config.idle_ms)
 			r->idle[nidle++] = (struct idle){known->changed_ms, i};
 	}
-	if (used <= (to - from) / 4 * 3 || !nidle)
+	if (used <= all / 4 * 3 || !nidle)
 		return;
-	leave = used - (to - from) / 2;
+	leave = used - all / 2;
 	qsort(r->idle, nidle, sizeof(*r->idle), by_age);
 	for (unsigned i = 0; i < nidle && i < leave; i++)
 		send_away(r, r->idle[i].slot, now_ms);
 }
 
+static int take_back_left(struct remotes *r, struct slots slots, uint64_t now_ms)
+{
+	int rc = 0;
+
+	for (unsigned i = slots.from; i < slots.to && !rc; i++)
+		if (r->known[i].leaving && now_ms - r->known[i].left_ms >= REMOTES_LEAVE_MS)
+			rc = monitor_remotes_take_back(r, i, now_ms);
+	return rc;
+}
+
 int remotes_read(struct remotes *r, uint64_t now_ms, const struct monitor_remote **rows,
 		 size_t *nrows)
 {
-	int rc = 0;
+	struct slots named = slots_of(r, false), other = slots_of(r, true);
+	int rc;
 
 	r->nrows = 0;
 	for (size_t i = 0; i < r->nothers; i++)
 		memset(&r->others[i].delta, 0, sizeof(r->others[i].delta));
-	for (unsigned i = 0; i < slots_of(r); i++)
+	for (unsigned i = named.from; i < named.to; i++)
+		read_slot(r, i, now_ms);
+	for (unsigned i = other.from; i < other.to; i++)
 		read_slot(r, i, now_ms);
 	report_others(r);
-	for (unsigned i = 0; i < slots_of(r) && !rc; i++)
-		if (r->known[i].leaving && now_ms - r->known[i].left_ms >= REMOTES_LEAVE_MS)
-			rc = monitor_remotes_take_back(r, i, now_ms);
-	monitor_remotes_make_room(r, 0, r->config.named, now_ms);
-	monitor_remotes_make_room(r, r->config.named, slots_of(r), now_ms);
+	rc = take_back_left(r, named, now_ms);
+	if (!rc)
+		rc = take_back_left(r, other, now_ms);
+	monitor_remotes_make_room(r, named, r->config.named, now_ms);
+	monitor_remotes_make_room(r, other, r->config.other, now_ms);
 	*rows = r->rows;
 	*nrows = r->nrows;
 	return rc;

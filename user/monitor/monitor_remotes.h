@@ -31,6 +31,11 @@ struct remotes;
 struct remotes_config {
 	struct remote_slot *slots; /* NAMED slots of addresses, then OTHER slots of jobs */
 	unsigned named, other;
+	/*
+	 * How often one of the NAMED and one of the OTHER slots was taken. The programs take them
+	 * in the order in which RELEASE offered them, so at first the later ones need not be read.
+	 */
+	const uint64_t *taken;
 	unsigned idle_ms; /* an address without traffic for this long may be removed */
 	/*
 	 * Removes KEY from the index, so that no socket finds the slot any more. Returns 0 or

@@ -29,6 +29,7 @@
 
 /* A line of the rules' file holds a list (libinih reads 198 characters). */
 #define OWNER_LIST_MAX	  160
+#define OWNER_HOURS_MAX	  190 /* characters of all spans, as they are written */
 #define OWNER_REASON_MAX  48
 #define OWNER_BY_MAX	  80
 #define OWNER_SPANS_MAX	  6
@@ -36,6 +37,8 @@
 #define OWNER_IDLE_MIN_S  10  /* the kernel notes a terminal's use every 8 s */
 #define OWNER_GRACE_S	  30
 #define OWNER_GRACE_MAX_S 86400
+/* The reason why a node whose file of rules is damaged is closed. */
+#define OWNER_UNREADABLE "owner's rules unreadable"
 
 enum owner_state { OWNER_OPEN, OWNER_CLOSED, OWNER_DRAINING };
 
@@ -130,19 +133,13 @@ bool owner_says(const struct owner_rules *rules, const struct owner_moment *mome
 
 /*
  * What somebody asks of an owner's node: words as `iocom owner` takes them, such as
- * { "cap", "cpu=50%" }.  The rest binds a request from another node to one node, start of its
- * agent, and time.
+ * { "cap", "cpu=50%" }.
  */
 #define OWNER_WORDS_MAX	 16
 #define OWNER_WORD_MAX	 OWNER_LIST_MAX
-#define OWNER_PACKED_MAX 8192
-#define OWNER_ASK_TTL_S	 SPEC_CREDENTIAL_TTL_S
+#define OWNER_PACKED_MAX 3000 /* with its request, what a user may ask another node */
 
 struct owner_ask {
-	char node[IOCOM_NAME_MAX];
-	char nonce[SPEC_NONCE_MAX];
-	uint64_t boot_id; /* of the node's agent, as it says */
-	uint64_t at_s;	  /* CLOCK_REALTIME */
 	char words[OWNER_WORDS_MAX][OWNER_WORD_MAX];
 	size_t nwords;
 	char reason[OWNER_REASON_MAX];
@@ -150,10 +147,13 @@ struct owner_ask {
 };
 
 /* Packs ASK; OUT is initialised here, and the caller destroys it. */
-
 void owner_ask_pack(const struct owner_ask *ask, msgpack_sbuffer *out);
+/* Packs the request of it that an agent takes, of this node or another; OUT as above. */
+void owner_ask_request(const struct owner_ask *ask, msgpack_sbuffer *out);
 /* Returns 0 or -EBADMSG. */
 int owner_ask_unpack(struct owner_ask *ask, const void *data, size_t length);
+/* Returns true if ASK only wants to see the rules. */
+bool owner_ask_is_show(const struct owner_ask *ask);
 /* Makes REASON one line of plain text that the rules' file can hold. */
 void owner_reason_set(char out[OWNER_REASON_MAX], const char *reason);
 

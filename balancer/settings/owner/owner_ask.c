@@ -18,11 +18,11 @@
 #include "user/pack.h"
 #include "user/utf8.h"
 
-#define OWNER_ASK_FIELDS 8
+#define OWNER_ASK_FIELDS 4
 
-void owner_reason_set(char out[OWNER_REASON_MAX], const char *reason)
+static void owner_line_set(char *out, size_t size, const char *text)
 {
-	utf8_copy(out, OWNER_REASON_MAX, reason, strlen(reason));
+	utf8_copy(out, size, text, strlen(text));
 	utf8_plain(out);
 	for (char *at = out; *at; at++) /* " ;" begins a comment in the file */
 		if (*at == ';')
@@ -32,6 +32,11 @@ void owner_reason_set(char out[OWNER_REASON_MAX], const char *reason)
 	memmove(out, out + strspn(out, " "), strlen(out + strspn(out, " ")) + 1);
 }
 
+void owner_reason_set(char out[OWNER_REASON_MAX], const char *reason)
+{
+	owner_line_set(out, OWNER_REASON_MAX, reason);
+}
+
 /* --- on the wire --- */
 
 void owner_ask_pack(const struct owner_ask *ask, msgpack_sbuffer *out)
@@ -39,10 +44,6 @@ void owner_ask_pack(const struct owner_ask *ask, msgpack_sbuffer *out)
 	msgpack_packer pk;
 
 	pack_begin(&pk, out, OWNER_ASK_FIELDS);
-	pack_str(&pk, "node", ask->node);
-	pack_str(&pk, "nonce", ask->nonce);
-	pack_u64(&pk, "boot_id", ask->boot_id);
-	pack_u64(&pk, "at_s", ask->at_s);
 	pack_str(&pk, "reason", ask->reason);
 	pack_u64(&pk, "idle_s", ask->idle_s);
 	pack_u64(&pk, "grace_s", ask->grace_s);
@@ -54,6 +55,19 @@ void owner_ask_pack(const struct owner_ask *ask, msgpack_sbuffer *out)
 		msgpack_pack_str(&pk, n);
 		msgpack_pack_str_body(&pk, ask->words[i], n);
 	}
+}
+
+void owner_ask_request(const struct owner_ask *ask, msgpack_sbuffer *out)
+{
+	msgpack_sbuffer packed;
+	msgpack_packer pk;
+
+	owner_ask_pack(ask, &packed);
+	pack_begin(&pk, out, 3);
+	pack_str(&pk, "op", "owner");
+	pack_u64(&pk, "v", 1);
+	pack_bin(&pk, "packed", packed.data, packed.size);
+	msgpack_sbuffer_destroy(&packed);
 }
 
 /* A word is printable ASCII: names of users, classes and jobs, numbers. */
@@ -95,11 +109,7 @@ int owner_ask_unpack(struct owner_ask *ask, const void *data, size_t length)
 	*ask = (struct owner_ask){0};
 	if (length > OWNER_PACKED_MAX || unpack_map(&message, data, length))
 		return -EBADMSG;
-	rc = unpack_str(map, "node", ask->node, sizeof(ask->node)) ||
-			     unpack_str(map, "nonce", ask->nonce, sizeof(ask->nonce)) ||
-			     unpack_u64(map, "boot_id", &ask->boot_id) ||
-			     unpack_u64(map, "at_s", &ask->at_s) ||
-			     unpack_str(map, "reason", reason, sizeof(reason)) ||
+	rc = unpack_str(map, "reason", reason, sizeof(reason)) ||
 			     unpack_u64(map, "idle_s", &idle_s) || idle_s > UINT32_MAX ||
 			     unpack_u64(map, "grace_s", &grace_s) || grace_s > OWNER_GRACE_MAX_S ||
 			     owner_words(ask, map)
@@ -112,6 +122,11 @@ int owner_ask_unpack(struct owner_ask *ask, const void *data, size_t length)
 	}
 	msgpack_unpacked_destroy(&message);
 	return rc;
+}
+
+bool owner_ask_is_show(const struct owner_ask *ask)
+{
+	return ask->nwords == 1 && !strcmp(ask->words[0], "show");
 }
 
 void owner_ask_text(const struct owner_ask *ask, char *out, size_t size)
@@ -314,7 +329,7 @@ int owner_ask_apply(const struct owner_ask *ask, const char *by, uint64_t now_s,
 		return rc;
 	same = changed.state == rules->state && !strcmp(changed.reason, rules->reason);
 	if (!same) {
-		snprintf(changed.by, sizeof(changed.by), "%s", by);
+		owner_line_set(changed.by, sizeof(changed.by), by); /* it may be cut */
 		changed.since_s = now_s;
 	}
 	*rules = changed;

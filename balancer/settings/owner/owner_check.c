@@ -73,6 +73,26 @@ static int owner_check_cap(const struct owner_rules *r, enum owner_resource at,
 	return 0;
 }
 
+/* A line that is too long for the file would make it unreadable at the next start. */
+static int owner_check_hours(const struct owner_rules *r, struct iocom_err *err)
+{
+	char text[2 * OWNER_HOURS_MAX];
+
+	for (size_t i = 0; i < r->nhours; i++)
+		if (r->hours[i].from == r->hours[i].until || !r->hours[i].days)
+			return iocom_err_set(
+				err, -EINVAL,
+				"`hours` from and until the same minute contradict each "
+				"other: a whole day is 00:00-24:00, never is `close`");
+	owner_hours_text(r, text, sizeof(text));
+	if (strlen(text) <= OWNER_HOURS_MAX)
+		return 0;
+	return iocom_err_set(err, -EINVAL,
+			     "the hours have more than %d characters when they are written out "
+			     "(%.60s...): use fewer spans",
+			     OWNER_HOURS_MAX, text);
+}
+
 int owner_check(const struct owner_rules *r, struct iocom_err *err)
 {
 	int rc = owner_check_lists("users", r->users_allow, r->users_deny, err);
@@ -81,10 +101,5 @@ int owner_check(const struct owner_rules *r, struct iocom_err *err)
 		rc = owner_check_lists("classes", r->classes_allow, r->classes_deny, err);
 	for (enum owner_resource at = 0; at < OWNER_RESOURCES && !rc; at++)
 		rc = owner_check_cap(r, at, err);
-	for (size_t i = 0; i < r->nhours && !rc; i++)
-		if (r->hours[i].from == r->hours[i].until || !r->hours[i].days)
-			rc = iocom_err_set(err, -EINVAL,
-					   "`hours` from and until the same minute contradict each "
-					   "other: a whole day is 00:00-24:00, never is `close`");
-	return rc;
+	return rc ? rc : owner_check_hours(r, err);
 }

@@ -11,10 +11,13 @@
 #include <string.h>
 
 #include "user/config.h"
+#include "user/utf8.h"
 
 #define MEMORY_LEAST (16.0 * 1024 * 1024) /* less does not even start a program */
 #define MEMORY_MOST  0x1p50
-#define RATE_MOST    1e6 /* MB/s */
+#define RATE_LEAST   0.01 /* MB/s */
+#define RATE_MOST    1e6
+#define PART_LEAST   0.01 /* percent */
 #define OWNER_FORMAT 1
 
 const char *const owner_resource_names[OWNER_RESOURCES] = {"cpu", "memory", "disk", "network"};
@@ -32,9 +35,9 @@ static int owner_cap_wrong(enum owner_resource at, const char *text, struct ioco
 {
 	static const char *const forms[OWNER_RESOURCES] = {
 		"a part from 1% to 100%",
-		"a part, as 50%, or a size from 16M on, as 4G",
-		"a part, as 50%, or a rate, as 20MB/s",
-		"a part, as 50%, or a rate, as 20MB/s",
+		"a part from 0.01% on, as 50%, or a size from 16M on, as 4G",
+		"a part, as 50%, or a rate, as 20MB/s, from 0.01 on,",
+		"a part, as 50%, or a rate, as 20MB/s, from 0.01 on,",
 	};
 
 	return iocom_err_set(err, -EINVAL, "expected %s of %s, not '%.40s'", forms[at],
@@ -50,6 +53,12 @@ static double owner_unit(const char *unit)
 	return at && !unit[1] ? ldexp(1, 10 * (int)(at - letters + 1)) : 0;
 }
 
+/* 0 is a number, too, which contradicts that the resource is open (owner_check). */
+static bool owner_cap_between(double value, double least, double most)
+{
+	return !(value > 0) || (value >= least && value <= most);
+}
+
 int owner_cap_parse(enum owner_resource at, const char *text, struct owner_cap *cap,
 		    struct iocom_err *err)
 {
@@ -62,16 +71,17 @@ int owner_cap_parse(enum owner_resource at, const char *text, struct owner_cap *
 	}
 	if (!isdigit((unsigned char)*text) || end == text || !isfinite(value))
 		return owner_cap_wrong(at, text, err);
-	if (!strcmp(end, "%") && value <= 100) {
+	if (!strcmp(end, "%") && owner_cap_between(value, at == OWNER_CPU ? 1 : PART_LEAST, 100)) {
 		*cap = (struct owner_cap){OWNER_PERCENT, value};
 		return 0;
 	}
 	if (at == OWNER_MEMORY) {
 		factor = owner_unit(end);
 		value *= factor;
-		if (!(factor > 0) || value > MEMORY_MOST || (value > 0 && value < MEMORY_LEAST))
+		if (!(factor > 0) || !owner_cap_between(value, MEMORY_LEAST, MEMORY_MOST))
 			return owner_cap_wrong(at, text, err);
-	} else if (at == OWNER_CPU || strcmp(end, "MB/s") != 0 || value > RATE_MOST) {
+	} else if (at == OWNER_CPU || strcmp(end, "MB/s") != 0 ||
+		   !owner_cap_between(value, RATE_LEAST, RATE_MOST)) {
 		return owner_cap_wrong(at, text, err);
 	}
 	*cap = (struct owner_cap){OWNER_AMOUNT, value};
@@ -198,6 +208,22 @@ static const struct config_program owner_program = {
 	.nkeys = sizeof(owner_keys) / sizeof(*owner_keys),
 };
 
+/* What is no text cannot be shown, and nobody meant it. */
+static int owner_check_text(const struct owner_rules *r, struct iocom_err *err)
+{
+	const char *const texts[] = {
+		r->reason, r->by, r->users_allow, r->users_deny, r->classes_allow, r->classes_deny};
+	uint32_t c;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		for (const char *at = texts[i]; *at; at += utf8_next(at, &c)) {
+			utf8_next(at, &c);
+			if (c == UTF8_INVALID || !utf8_printable(c))
+				return iocom_err_set(err, -EINVAL, "it has bytes that are no text");
+		}
+	return 0;
+}
+
 int owner_read(const char *path, struct owner_rules *rules, struct iocom_err *err)
 {
 	struct owner_file file = {0};
@@ -212,7 +238,9 @@ int owner_read(const char *path, struct owner_rules *rules, struct iocom_err *er
 				   "version of iocom",
 				   path, OWNER_FORMAT);
 	if (!rc) {
-		rc = owner_check(&file.rules, err);
+		rc = owner_check_text(&file.rules, err);
+		if (!rc)
+			rc = owner_check(&file.rules, err);
 		if (rc)
 			iocom_err_prefix(err, "%s", path);
 	}

@@ -20,8 +20,6 @@ static void pack_body(int n, msgpack_sbuffer *body)
 					       .cwd = "/",
 					       .executable = "/bin/sh"};
 	static const struct job_report report = {.job = "here-0f-1", .state = "exited"};
-	static const struct peer_owner owner = {"MUNGE:x:", {0x81, 0xa1, 0x61, 1}, 4};
-	static const struct peer_request asks = {.type = PEER_OWNER, .owner = &owner};
 	static const struct peer_answer key = {.ok = true, .key = {.epoch = 9, .next = 5}};
 	static const struct peer_request user = {
 		.type = PEER_USER,
@@ -37,8 +35,6 @@ static void pack_body(int n, msgpack_sbuffer *body)
 	} else if (n == 7) {
 		peer_answer_pack(PEER_KEY, &key, body);
 	} else if (n == 9) {
-		peer_request_pack(&asks, body);
-	} else if (n == 10) {
 		peer_request_pack(&user, body);
 	} else {
 		msgpack_packer_init(&pk, body, msgpack_sbuffer_write);
@@ -55,8 +51,8 @@ static void pack_body(int n, msgpack_sbuffer *body)
 
 bool sample(int n, FILE *out)
 {
-	static const char *const types[] = {"admit", "done",   "started", "kill",  "hello", "renew",
-					    "key",   "answer", "attach",  "owner", "user"};
+	static const char *const types[] = {"admit", "done", "started", "kill",	  "hello",
+					    "renew", "key",  "answer",	"attach", "user"};
 	struct control_head head = {.from = "there", .to = "here", .id = 3};
 	msgpack_sbuffer body, buffer;
 

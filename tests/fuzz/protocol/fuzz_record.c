@@ -49,6 +49,8 @@ bool sample(int n, FILE *out)
 					       .end_ns = 10,
 					       .oom_kills = 1,
 					       .forks_refused = 250,
+					       .cpu_us = 70000,
+					       .begin_us = 400,
 					       .text = "why"};
 	static const struct record_tail tail = {{{8, 4, 20, 24}, {0, 2, 0, 1}}};
 	char data[4096];
@@ -113,6 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(end.kind == end_again.kind && end.value == end_again.value &&
 		     end.oom_kills == end_again.oom_kills &&
 		     end.forks_refused == end_again.forks_refused &&
+		     end.cpu_us == end_again.cpu_us && end.begin_us == end_again.begin_us &&
 		     !strcmp(end.text, end_again.text));
 	}
 	return 0;
