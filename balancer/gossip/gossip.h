@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GOSSIP_DIRECT	  32
+#define GOSSIP_DIRECT	  16
 #define GOSSIP_SLICES_MAX 256
 #define GOSSIP_LAG	  1.3
 
