@@ -158,4 +158,5 @@ def main():
         cluster.down()
 
 
-main()
+if __name__ == "__main__":
+    main()
