@@ -17,11 +17,12 @@
 #define SPREAD_PERIOD_MS 1000u
 #define SPREAD_NS_PER_MS 1000000ull
 /* The clock begins so late that a node of which nothing is known (made 0) is silent and lost. */
-#define SPREAD_BEGIN 900u	/* periods */
-#define SPREAD_LOST  600u	/* periods after which a silent node is forgotten */
-#define SPREAD_NEWS  32u	/* the latest news that a node remembers */
-#define SPREAD_SELF  UINT32_MAX /* what a node knows of itself is never older than what others say \
-				 */
+#define SPREAD_BEGIN 900u /* periods */
+#define SPREAD_LOST  600u /* periods after which a silent node is forgotten */
+#define SPREAD_NEWS  32u  /* the latest news that a node remembers */
+#define SPREAD_SELF                                                                                \
+	UINT32_MAX /* what a node knows of itself is never older than what others say              \
+		    */
 
 /* That a node hears another, heard it a while ago, or was asked to hear it. */
 struct spread_tie {
@@ -31,27 +32,34 @@ struct spread_tie {
 	struct gossip_tie tie;
 };
 
+/* A node that hears this one; `tie` is where its tie was found last. */
+struct spread_ear {
+	uint32_t who, tie;
+};
+
 struct spread_news {
 	uint32_t who, since; /* ms: when it was there, for the first time or again */
 };
 
 struct spread_node {
+	/* First what each bulletin that it hears touches. */
+	struct spread_tie *ties; /* by `who` */
+	size_t nties;
+	uint64_t bytes, sent;
+	bool up, flaps, other_half, peer;
+	bool replan;		   /* what its plan was made of has changed */
+	uint32_t own_from, own_to; /* the nodes of the slice that it keeps */
+	uint32_t alive;		   /* that it counts as there, itself included */
 	struct gossip_place place;
 	uint32_t key;	 /* place.slice with its bits reversed */
 	uint32_t number; /* "node7" is 7 */
 	uint32_t phase;	 /* ms */
-	bool up, flaps, other_half, peer;
-	double turns_at;	   /* ms: flapping */
-	bool replan;		   /* what its plan was made of has changed */
-	uint32_t alive;		   /* that it counts as there, itself included */
-	uint32_t own_from, own_to; /* the nodes of the slice that it keeps */
-	struct spread_tie *ties;   /* by `who` */
-	size_t nties, ties_room, on;
-	uint32_t *ears; /* the nodes that hear this one */
+	double turns_at; /* ms: flapping */
+	size_t ties_room, on;
+	struct spread_ear *ears;
 	size_t nears, ears_room;
 	struct spread_news news[SPREAD_NEWS]; /* a ring */
 	uint32_t nnews;
-	uint64_t bytes, sent;
 };
 
 struct spread {
