@@ -279,7 +279,8 @@ static void gossip_run_report(const struct gossip_run *run, struct gossip_result
 		r->healed = (double)(run->healed_ms - run->joined_ms) / SPREAD_PERIOD_MS;
 }
 
-static int gossip_run_check(const struct gossip_setup *setup, struct iocom_err *err)
+int gossip_setup_check(const struct gossip_setup *setup, enum gossip_scenario scenario,
+		       struct iocom_err *err)
 {
 	if (setup->nodes < 2 || setup->nodes > GOSSIP_RUN_NODES_MAX)
 		return iocom_err_set(err, -EINVAL, "from 2 to %d nodes can be calculated",
@@ -290,9 +291,13 @@ static int gossip_run_check(const struct gossip_setup *setup, struct iocom_err *
 				     GOSSIP_RUN_PERIODS_MAX);
 	if (!setup->silent || setup->silent > GOSSIP_RUN_SILENT_MAX || !setup->hear)
 		return iocom_err_set(err, -EINVAL,
-				     "a node must be silent for 1 to %d periods, and "
-				     "hear others",
+				     "a node must hear others, and be gone after 1 to %d periods",
 				     GOSSIP_RUN_SILENT_MAX);
+	if ((scenario == GOSSIP_DEAD || scenario == GOSSIP_FLAP) && setup->peers >= setup->nodes)
+		return iocom_err_set(err, -EINVAL,
+				     "scenario %s: %u nodes with %u configured peers: configured "
+				     "peers go on, so none is left to stop",
+				     gossip_scenario_name(scenario), setup->nodes, setup->peers);
 	return 0;
 }
 
@@ -300,7 +305,7 @@ int gossip_run(const struct gossip_setup *setup, enum gossip_scenario scenario,
 	       struct gossip_result *result, struct iocom_err *err)
 {
 	struct gossip_run run = {0};
-	int rc = gossip_run_check(setup, err);
+	int rc = gossip_setup_check(setup, scenario, err);
 
 	if (rc)
 		return rc;

@@ -76,6 +76,9 @@ struct gossip_result {
 void gossip_setup_init(struct gossip_setup *setup);
 const char *gossip_scenario_name(enum gossip_scenario scenario);
 const char *gossip_plans_name(enum gossip_plans plan);
+/* Returns 0; -EINVAL: that cannot be calculated, with the reason in ERR. */
+int gossip_setup_check(const struct gossip_setup *setup, enum gossip_scenario scenario,
+		       struct iocom_err *err);
 /* Returns 0; -EINVAL, -ENOMEM, -ECANCELED with the reason in ERR. */
 int gossip_run(const struct gossip_setup *setup, enum gossip_scenario scenario,
 	       struct gossip_result *result, struct iocom_err *err);
