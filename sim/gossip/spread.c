@@ -70,14 +70,14 @@ static struct spread_tie *spread_tie_make(struct spread *s, struct spread_node *
 	return &node->ties[at];
 }
 
-static void spread_ear_set(struct spread *s, uint32_t speaker, uint32_t ear, bool on)
+static void spread_ear_set(struct spread *s, uint32_t speaker, uint32_t ear, bool on, uint32_t now)
 {
 	struct spread_node *node = &s->nodes[speaker];
 
 	if (on) {
 		if (spread_grow(s, (void **)&node->ears, &node->ears_room, node->nears,
 				sizeof(*node->ears)))
-			node->ears[node->nears++] = (struct spread_ear){.who = ear};
+			node->ears[node->nears++] = (struct spread_ear){.who = ear, .since = now};
 		return;
 	}
 	for (size_t i = 0; i < node->nears; i++)
@@ -95,7 +95,7 @@ void spread_tie_set(struct spread *s, uint32_t self, uint32_t who, bool on, uint
 	if (!tie || !gossip_tie_set(&tie->tie, on, now * SPREAD_NS_PER_MS))
 		return;
 	node->on = on ? node->on + 1 : node->on - 1;
-	spread_ear_set(s, who, self, on);
+	spread_ear_set(s, who, self, on, now);
 	s->dials += on && s->measures;
 }
 
@@ -216,33 +216,21 @@ static void spread_newcomer(struct spread *s, uint32_t self, uint32_t who, uint3
 		gossip_tie_again(&tie->tie);
 }
 
-/* The tie of EAR to FROM, which mostly is where it was. */
-static struct spread_tie *spread_tie_of(const struct spread *s, struct spread_ear *ear,
-					uint32_t from)
-{
-	const struct spread_node *node = &s->nodes[ear->who];
-
-	if (ear->tie >= node->nties || node->ties[ear->tie].who != from)
-		ear->tie = (uint32_t)spread_tie_at(node, from);
-	return ear->tie < node->nties && node->ties[ear->tie].who == from ? &node->ties[ear->tie]
-									  : NULL;
-}
-
 static void spread_hear(struct spread *s, struct spread_ear *ear, uint32_t from, size_t n,
 			uint32_t now)
 {
 	uint32_t self = ear->who;
 	struct spread_node *node = &s->nodes[self];
-	struct spread_tie *tie = spread_tie_of(s, ear, from);
 	uint32_t *mine = spread_row(s, self);
 	const uint32_t *theirs = spread_row(s, from);
 	uint64_t bytes = s->setup->head_bytes + (n + 1) * s->setup->vector_bytes;
 	uint64_t news = 1;
 
-	if (!node->up || !tie || (s->parted && node->other_half != s->nodes[from].other_half) ||
-	    now * SPREAD_NS_PER_MS < tie->tie.since_ns + s->setup->dial_ms * SPREAD_NS_PER_MS)
+	if (!node->up || (s->parted && node->other_half != s->nodes[from].other_half) ||
+	    now < ear->since + s->setup->dial_ms)
 		return;
-	tie->tie.heard_ns = now * SPREAD_NS_PER_MS;
+	ear->heard = now;
+	node->heard++;
 	if (now - mine[from] > s->silent_ms)
 		spread_newcomer(s, self, from, now);
 	mine[from] = now;
@@ -269,20 +257,16 @@ static void spread_hear(struct spread *s, struct spread_ear *ear, uint32_t from,
 static void spread_prefetch(const struct spread *s, const struct spread_node *node, size_t at,
 			    size_t n)
 {
-	const struct spread_ear *ear;
-	const struct spread_node *other;
+	const uint32_t *row;
 
 	if (at + 2 * PREFETCHED < node->nears)
 		__builtin_prefetch(&s->nodes[node->ears[at + 2 * PREFETCHED].who]);
 	if (at + PREFETCHED >= node->nears)
 		return;
-	ear = &node->ears[at + PREFETCHED];
-	other = &s->nodes[ear->who];
-	if (ear->tie < other->nties)
-		__builtin_prefetch(&other->ties[ear->tie]);
+	row = spread_row(s, node->ears[at + PREFETCHED].who);
 	for (size_t i = 0; i < n && i < LINES * LINE; i += LINE)
-		__builtin_prefetch(&spread_row(s, ear->who)[s->told[i]]);
-	__builtin_prefetch(&spread_row(s, ear->who)[node - s->nodes]);
+		__builtin_prefetch(&row[s->told[i]]);
+	__builtin_prefetch(&row[node - s->nodes]);
 }
 
 void spread_publish(struct spread *s, uint32_t self, uint32_t now)
@@ -313,8 +297,9 @@ void spread_restart(struct spread *s, uint32_t self)
 	made[self] = SPREAD_SELF;
 	for (size_t i = 0; i < node->nties; i++)
 		if (node->ties[i].tie.on)
-			spread_ear_set(s, node->ties[i].who, self, false);
-	node->nties = node->on = 0;
+			spread_ear_set(s, node->ties[i].who, self, false, 0);
+	node->nties = 0;
+	node->on = node->mute = 0;
 	node->nnews = 0;
 	node->replan = true;
 }

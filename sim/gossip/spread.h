@@ -28,13 +28,14 @@
 struct spread_tie {
 	uint32_t who;
 	uint32_t asked_until; /* ms; 0: it was not */
+	uint32_t ear;	      /* where it was last among the other's ears */
 	bool mute;
-	struct gossip_tie tie;
+	struct gossip_tie tie; /* `heard_ns` is as of the last look */
 };
 
-/* A node that hears this one; `tie` is where its tie was found last. */
+/* A node that hears this one: since when, and the last bulletin that it heard; ms, 0: none. */
 struct spread_ear {
-	uint32_t who, tie;
+	uint32_t who, since, heard;
 };
 
 struct spread_news {
@@ -43,19 +44,21 @@ struct spread_news {
 
 struct spread_node {
 	/* First what each bulletin that it hears touches. */
-	struct spread_tie *ties; /* by `who` */
-	size_t nties;
 	uint64_t bytes, sent;
+	uint32_t heard; /* bulletins since its last plan */
 	bool up, flaps, other_half, peer;
 	bool replan;		   /* what its plan was made of has changed */
 	uint32_t own_from, own_to; /* the nodes of the slice that it keeps */
 	uint32_t alive;		   /* that it counts as there, itself included */
 	struct gossip_place place;
-	uint32_t key;	 /* place.slice with its bits reversed */
-	uint32_t number; /* "node7" is 7 */
-	uint32_t phase;	 /* ms */
-	double turns_at; /* ms: flapping */
-	size_t ties_room, on;
+	uint32_t key;		 /* place.slice with its bits reversed */
+	uint32_t number;	 /* "node7" is 7 */
+	uint32_t phase;		 /* ms */
+	double turns_at;	 /* ms: flapping */
+	struct spread_tie *ties; /* by `who` */
+	size_t nties, ties_room;
+	uint32_t on;   /* of these */
+	uint32_t mute; /* of these, and those that it was asked to hear */
 	struct spread_ear *ears;
 	size_t nears, ears_room;
 	struct spread_news news[SPREAD_NEWS]; /* a ring */

@@ -26,23 +26,39 @@ void spread_hello(struct spread *s, uint32_t self, uint32_t now)
 	}
 }
 
+/* When a bulletin came last by TIE, which is on. */
+static uint64_t spread_heard_ns(const struct spread *s, uint32_t self, struct spread_tie *tie)
+{
+	const struct spread_node *other = &s->nodes[tie->who];
+
+	if (tie->ear >= other->nears || other->ears[tie->ear].who != self)
+		for (tie->ear = 0; tie->ear + 1 < other->nears; tie->ear++)
+			if (other->ears[tie->ear].who == self)
+				break;
+	return other->ears[tie->ear].heard * SPREAD_NS_PER_MS;
+}
+
 /* Looks which nodes that SELF hears bring nothing. */
 static void spread_check_ties(struct spread *s, uint32_t self, uint32_t now)
 {
 	struct spread_node *node = &s->nodes[self];
 	const uint32_t *made = spread_row(s, self);
 
+	node->mute = 0;
 	for (size_t i = 0; i < node->nties; i++) {
 		struct spread_tie *tie = &node->ties[i];
-		bool mute =
-			made[tie->who] && gossip_tie_is_mute(&tie->tie, now * SPREAD_NS_PER_MS,
-							     SPREAD_PERIOD_MS * SPREAD_NS_PER_MS);
+		bool mute;
 
+		if (tie->tie.on)
+			tie->tie.heard_ns = spread_heard_ns(s, self, tie);
+		mute = made[tie->who] && gossip_tie_is_mute(&tie->tie, now * SPREAD_NS_PER_MS,
+							    SPREAD_PERIOD_MS * SPREAD_NS_PER_MS);
 		if (mute != tie->mute || (tie->asked_until && now >= tie->asked_until))
 			node->replan = true;
 		if (now >= tie->asked_until)
 			tie->asked_until = 0;
 		tie->mute = mute;
+		node->mute += mute || tie->asked_until;
 	}
 }
 
@@ -130,7 +146,10 @@ void spread_plan(struct spread *s, uint32_t self, uint32_t now)
 	struct spread_node *node = &s->nodes[self];
 	uint32_t alive = spread_count(s, self, now) + 1;
 
-	spread_check_ties(s, self, now);
+	/* Each that it hears publishes once between two plans. */
+	if (node->replan || node->mute || node->heard != node->on)
+		spread_check_ties(s, self, now);
+	node->heard = 0;
 	/* Who comes sets replan: the same number is the same nodes. */
 	if (alive != node->alive || (now / SPREAD_PERIOD_MS + node->number) % AGAIN_PERIODS == 0)
 		node->replan = true;
