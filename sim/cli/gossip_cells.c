@@ -242,10 +242,10 @@ static void gossip_print_goals(const struct gossip_cells *all, size_t first, siz
 
 	gossip_count(nodes, all->cells[first].nodes);
 	if (all->cells[first].nodes <= GOAL_NODES)
-		printf("\nGoals, and the %s:\n", of);
+		printf("\nGoals (%s):\n", of);
 	else
-		printf("\nWhat holds of the goals for %s nodes at %s, in the %s:\n",
-		       gossip_count(than, GOAL_NODES), nodes, of);
+		printf("\nWhat holds at %s nodes of the goals for %s (%s):\n", nodes,
+		       gossip_count(than, GOAL_NODES), of);
 	for (size_t g = 0; g < GOALS; g++)
 		gossip_print_goal(all, &gossip_goals[g], first, end);
 }
@@ -255,19 +255,16 @@ static void gossip_print_words(const struct gossip_cells *all)
 	const struct gossip_setup *s = all->setup;
 
 	printf("mean ... oldest  age of what a node knows of another, in periods\n"
-	       "gone %%           pairs of running nodes where one counts the other as gone: "
-	       "nothing of\n"
-	       "                 it for %u period%s\n"
-	       "KB/s             at a period of 1 s, %u bytes a vector: received by a node, by the "
-	       "one\n"
-	       "                 that receives most; sent by the one that sends most\n"
+	       "gone %%           pairs of running nodes where one counts the other as gone:\n"
+	       "                 nothing of it for %u period%s\n"
+	       "KB/s             at a period of 1 s and %u bytes a vector: received by a node,\n"
+	       "                 by the one that receives most; sent by the one that sends most\n"
 	       "hears            nodes that a node hears directly\n"
 	       "after            dead: periods until no node counts those that stopped as there;\n"
 	       "                 cut: periods until all know of all again\n",
 	       s->silent, s->silent > 1 ? "s" : "", s->vector_bytes);
-	printf("scenarios        dead: %g %% of the nodes stop; cut: two halves part for %u "
-	       "periods;\n"
-	       "                 flap: %g %% run for %g periods and stop for %g, on average\n",
+	printf("scenarios        dead: %g %% of the nodes stop; cut: two halves part for %u\n"
+	       "                 periods; flap: %g %% run for %g periods and stop for %g (means)\n",
 	       100 * s->dead, s->cut, 100 * s->flapping, s->up, s->down);
 }
 
