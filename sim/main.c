@@ -17,6 +17,7 @@ static const struct command commands[] = {
 	{"run", cmd_run, "run a workload on a cluster under policies, with sweeps"},
 	{"replay", cmd_replay, "run a trace's jobs again under other policies"},
 	{"figures", cmd_figures, "run all experiments and write the page of claims"},
+	{"gossip", cmd_gossip, "how fresh what nodes know is in clusters of thousands"},
 	{"params", cmd_params, "list every parameter with its value, unit and source"},
 	{"merge", cmd_merge, "join the parts of a sweep that was run in shards"},
 	{"--list", cmd_list, "list experiments, policies, machines, workloads"},

@@ -192,6 +192,11 @@ figures: $(BUILD)/iocom-sim ## all figures of the papers and the page of claims,
 bench-sim: $(BENCH_sim) ## the simulator: speed, threads, against SimGrid; WHAT=size: 10 M jobs
 	@$(BUILD)/tests/bench/bench_sim $(WHAT)
 
+# What holds in large clusters: calculated ones first.
+.PHONY: bench-live
+bench-live: $(BUILD)/iocom-sim ## what holds in clusters of 1,000 nodes (NODES=200,1000,10000: and others), beside the goals
+	@$(BUILD)/iocom-sim gossip --nodes $(or $(NODES),1000)
+
 # The cost of the statistics themselves; tests/bench/monitor/bench.py says what it does.
 $(BUILD)/tests/bench/empty.bpf.o: tests/bench/monitor/empty.bpf.c
 	@mkdir -p $(@D)

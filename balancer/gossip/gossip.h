@@ -49,7 +49,7 @@ static inline bool gossip_tells(const struct gossip_place *keeper, const struct 
 }
 
 /* A node is news until so long after it was heard of, for the first time or again. */
-#define GOSSIP_NEWS_PERIODS 2
+#define GOSSIP_NEWS_PERIODS 1
 #define GOSSIP_NEWS_MAX	    12 /* in a bulletin */
 
 static inline bool gossip_is_news(uint64_t since_ns, uint64_t now_ns, uint64_t period_ns)

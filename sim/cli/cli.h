@@ -10,6 +10,7 @@
 enum { CLI_OK, CLI_FAILED, CLI_USAGE }; /* exit codes */
 
 #define CLI_SWEEPS_MAX 8
+#define CLI_SEED_MAX   1000000000000000
 
 /* The options of all subcommands; each subcommand accepts some of them. */
 struct cli {
@@ -54,6 +55,15 @@ void cli_free(struct cli *cli);
 __attribute__((format(printf, 3, 4))) int cli_fail(const struct cli *cli, int code, const char *fmt,
 						   ...);
 
+/* Parses the whole number TEXT of the option NAME.  Returns 0; CLI_USAGE: the reason was printed.
+ */
+int cli_whole(const struct cli *cli, const char *name, const char *text, uint64_t least,
+	      uint64_t most, uint64_t *value);
+struct option;
+/* Says what is wrong after getopt_long returned ID, ':' or '?'.  The values of ALL that are no
+ * letters are more than a character has.  Returns CLI_USAGE. */
+int cli_bad_option(const struct cli *cli, int id, const struct option *all, char **argv);
+
 /*
  * Prepares *TRACE for being read more than once.  A pipe ("-", "/dev/stdin", <(...)) is copied to
  * memory, and *TRACE becomes a path of the copy until cli_free.  Returns 0; CLI_FAILED: the reason
@@ -80,6 +90,7 @@ int cmd_list(int argc, char **argv, const volatile sig_atomic_t *cancel);
 int cmd_run(int argc, char **argv, const volatile sig_atomic_t *cancel);
 int cmd_replay(int argc, char **argv, const volatile sig_atomic_t *cancel);
 int cmd_params(int argc, char **argv, const volatile sig_atomic_t *cancel);
+int cmd_gossip(int argc, char **argv, const volatile sig_atomic_t *cancel);
 int cmd_merge(int argc, char **argv, const volatile sig_atomic_t *cancel);
 
 /* Adds the policies of "A,B,..." to S as series.  Returns 0; CLI_USAGE: the reason was printed. */

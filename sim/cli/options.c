@@ -2,6 +2,7 @@
 /* The options of all subcommands. */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,8 +111,8 @@ int cli_fail(const struct cli *cli, int code, const char *fmt, ...)
 	return code;
 }
 
-static int options_whole(const struct cli *cli, const char *name, const char *text, uint64_t least,
-			 uint64_t most, uint64_t *value)
+int cli_whole(const struct cli *cli, const char *name, const char *text, uint64_t least,
+	      uint64_t most, uint64_t *value)
 {
 	char *end;
 
@@ -164,20 +165,20 @@ static int take_checked(struct cli *cli, int id, const char *value)
 
 	switch (id) {
 	case OPT_SEEDS:
-		ret = options_whole(cli, "seeds", value, 1, 10000, &n);
+		ret = cli_whole(cli, "seeds", value, 1, 10000, &n);
 		cli->seeds = (uint32_t)n;
 		return ret;
 	case OPT_SEED:
-		return options_whole(cli, "seed", value, 0, 1000000000000000, &cli->seed);
+		return cli_whole(cli, "seed", value, 0, CLI_SEED_MAX, &cli->seed);
 	case OPT_JOBS:
-		ret = options_whole(cli, "jobs", value, 1, 4096, &n);
+		ret = cli_whole(cli, "jobs", value, 1, 4096, &n);
 		cli->jobs = (unsigned int)n;
 		return ret;
 	case OPT_PARALLEL:
-		ret = options_whole(cli, "parallel", value, 1, 1024, &n);
+		ret = cli_whole(cli, "parallel", value, 1, 1024, &n);
 		return ret ? ret : setting(cli, "threads", value);
 	case OPT_DECISION:
-		return options_whole(cli, "at-decision", value, 1, UINT64_MAX, &cli->at_decision);
+		return cli_whole(cli, "at-decision", value, 1, UINT64_MAX, &cli->at_decision);
 	case OPT_SHARD:
 		return shard(cli, value);
 	case OPT_SET:
@@ -237,12 +238,21 @@ static int options_take(struct cli *cli, int id, const char *value)
 	}
 }
 
-static const char *option_name(int id)
+static const char *option_name(int id, const struct option *all)
 {
-	for (const struct option *o = options; o->name; o++)
+	for (const struct option *o = all; o->name; o++)
 		if (o->val == id)
 			return o->name;
 	return "?";
+}
+
+int cli_bad_option(const struct cli *cli, int id, const struct option *all, char **argv)
+{
+	if (id == ':')
+		return cli_fail(cli, CLI_USAGE, "%s needs a value", argv[optind - 1]);
+	if (optopt > UCHAR_MAX)
+		return cli_fail(cli, CLI_USAGE, "--%s takes no value", option_name(optopt, all));
+	return cli_fail(cli, CLI_USAGE, "there is no option '%s'", argv[optind - 1]);
 }
 
 int cli_parse(struct cli *cli, int argc, char **argv, int takes, const char *help, int *first)
@@ -257,16 +267,11 @@ int cli_parse(struct cli *cli, int argc, char **argv, int takes, const char *hel
 			fputs(help, stdout);
 			return -1;
 		}
-		if (id == ':')
-			return cli_fail(cli, CLI_USAGE, "%s needs a value", argv[optind - 1]);
-		if (id == '?' && optopt >= OPT_SEEDS)
-			return cli_fail(cli, CLI_USAGE, "--%s takes no value", option_name(optopt));
-		if (id == '?')
-			return cli_fail(cli, CLI_USAGE, "there is no option '%s'",
-					argv[optind - 1]);
+		if (id == ':' || id == '?')
+			return cli_bad_option(cli, id, options, argv);
 		if (!options_taken(id, takes))
 			return cli_fail(cli, CLI_USAGE, "this command does not take --%s",
-					option_name(id));
+					option_name(id, options));
 		ret = options_take(cli, id, optarg);
 	}
 	*first = optind;

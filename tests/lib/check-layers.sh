@@ -1,34 +1,39 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Checks the layers in what was really built:
-#  1. librules.a uses only the outside functions on its allow-list
-#     (no clock, socket, file, environment, output) and has no writable data;
+#  1. librules.a and libgossip.a use only the outside functions on the allow-list
+#     (no clock, socket, file, environment, output) and have no writable data;
 #  2. each folder's objects were compiled only from headers of the layers below
 #     (the compiler's own dependency files list what it read).
 set -euo pipefail
 build=${1:-build}
 fail=0
 
-allowed=balancer/rules/allowed-symbols.txt
-defined=$(nm --defined-only "$build/librules.a" | awk 'NF==3 {print $3}' | sort -u)
-foreign=$(nm -u "$build/librules.a" | awk '$1=="U" {print $2}' | sort -u |
-	comm -23 - <(echo "$defined") |
-	comm -23 - <(grep -v '^#' "$allowed" | sort -u))
-if [ -n "$foreign" ]; then
-	echo "check-layers: librules.a is not pure; it uses: $(echo $foreign)" >&2
-	fail=1
-fi
-writable=$(nm --defined-only "$build/librules.a" | awk '$2 ~ /^[bBdDcC]$/ {print $3}' |
-	grep -v '\.local$' || true)
-if [ -n "$writable" ]; then
-	# Tables of pointers land in .data.rel.ro of position-independent objects: read-only at run time.
-	writable=$(objdump -t "$build/librules.a" |
-		awk '$0 ~ / O / && ($4 == ".data" || $4 == ".bss" || $3 == "*COM*") {print $NF}')
-	if [ -n "$writable" ]; then
-		echo "check-layers: librules.a has writable globals: $(echo $writable)" >&2
+# check_pure ARCHIVE: it uses the outside functions of librules.a's list only, and has no data that
+# can be written.
+check_pure() {
+	local archive=$1 defined foreign writable
+	defined=$(nm --defined-only "$build/$archive" | awk 'NF==3 {print $3}' | sort -u)
+	foreign=$(nm -u "$build/$archive" | awk '$1=="U" {print $2}' | sort -u |
+		comm -23 - <(echo "$defined") |
+		comm -23 - <(grep -v '^#' balancer/rules/allowed-symbols.txt | sort -u))
+	if [ -n "$foreign" ]; then
+		echo "check-layers: $archive is not pure; it uses: $(echo $foreign)" >&2
 		fail=1
 	fi
-fi
+	writable=$(nm --defined-only "$build/$archive" | awk '$2 ~ /^[bBdDcC]$/ {print $3}' |
+		grep -v '\.local$' || true)
+	[ -n "$writable" ] || return 0
+	# Tables of pointers land in .data.rel.ro of position-independent objects: read-only at run time.
+	writable=$(objdump -t "$build/$archive" |
+		awk '$0 ~ / O / && ($4 == ".data" || $4 == ".bss" || $3 == "*COM*") {print $NF}')
+	if [ -n "$writable" ]; then
+		echo "check-layers: $archive has writable globals: $(echo $writable)" >&2
+		fail=1
+	fi
+}
+check_pure librules.a
+check_pure libgossip.a
 
 # check_room ROOM ALLOW: the headers of ROOM's objects may come only from ALLOW.
 check_room() {
@@ -47,6 +52,7 @@ check_room() {
 }
 skeleton="$build/bpf/"
 check_room balancer/rules 'include/|balancer/rules/'
+check_room balancer/gossip 'include/|balancer/gossip/'
 check_room balancer/view 'include/|balancer/view/'
 for room in user user/*/; do
 	check_room "${room%/}" "include/|user/|bpf/|$skeleton"
@@ -80,8 +86,8 @@ for door in guest home; do
 	fi
 done
 for room in sim sim/*/; do
-	check_room "${room%/}" 'include/|balancer/view/|sim/'
+	check_room "${room%/}" 'include/|balancer/(gossip|view)/|sim/'
 done
 
-[ "$fail" -eq 0 ] && echo "check-layers: librules.a is pure; all folders include only downwards"
+[ "$fail" -eq 0 ] && echo "check-layers: librules.a and libgossip.a are pure; all folders include only downwards"
 exit "$fail"

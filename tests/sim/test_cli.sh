@@ -41,7 +41,7 @@ tap_like "a policy is listed" "$out" '^  iocm-re +'
 tap_like "a preset of workloads is listed" "$out" '^  acm-30 +'
 
 # --- help
-for command in "" run replay figures params merge --list FC-5.2; do
+for command in "" run replay gossip figures params merge --list FC-5.2; do
 	# shellcheck disable=SC2086 # no word for none
 	out=$(sim $command --help)
 	tap_like "${command:-iocom-sim} --help: 0, a usage" "$? $out" '^0 usage: iocom-sim'
@@ -53,7 +53,7 @@ tap_is "no command: 2, on standard error" "$? $(wc -c <out) $(head -c 6 err)" "2
 # --- every option of a --help is in the manual page, and vice versa
 scd=$(sed -n '/^# OPTIONS/,/^# EXIT/p; /^# SYNOPSIS/,/^# OPTIONS/p' "$here/sim/iocom-sim.1.scd" |
 	sed '/^# EXIT/,$d')
-helped=$(for command in "" run replay figures params merge --list FC-5.2; do
+helped=$(for command in "" run replay gossip figures params merge --list FC-5.2; do
 	# shellcheck disable=SC2086 # no word for none
 	sim $command --help
 done | grep -oE -- '--[a-z-]+' | grep -vx -e --view | sort -u | tr '\n' ' ')
