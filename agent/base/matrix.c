@@ -211,7 +211,7 @@ const struct matrix_entry *matrix_find(const struct matrix *m, const char *name)
 struct matrix_tale {
 	const struct matrix *m;
 	uint64_t now_ns;
-	unsigned slices;
+	struct gossip_keepers keepers;
 	struct gossip_item *items;
 };
 
@@ -221,7 +221,13 @@ static bool matrix_is_news(const struct matrix_entry *e, uint64_t now_ns)
 	       gossip_is_news(e->turned_ns, now_ns, (uint64_t)e->vector.period_ms * 1000000ull);
 }
 
-/* The entries of the slice that this node keeps, or the news of the others. */
+static bool matrix_is_kept(const struct matrix_tale *tale, const struct matrix_entry *e)
+{
+	return e->alive && (gossip_tells(&tale->m->place, &e->place, tale->keepers.slices) ||
+			    gossip_is_orphan(&tale->keepers, &e->place));
+}
+
+/* The entries that this node keeps, or the news of the others. */
 static size_t matrix_tale_fill(const struct matrix_tale *tale, bool news, size_t max,
 			       const struct matrix_entry **out)
 {
@@ -230,7 +236,7 @@ static size_t matrix_tale_fill(const struct matrix_tale *tale, bool news, size_t
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct matrix_entry *e = m->entries[i];
-		bool own = e->alive && gossip_tells(&m->place, &e->place, tale->slices);
+		bool own = matrix_is_kept(tale, e);
 
 		if (news ? !own && matrix_is_news(e, tale->now_ns) : own)
 			tale->items[n++] = (struct gossip_item){
@@ -250,7 +256,10 @@ size_t matrix_told(const struct matrix *m, uint64_t now_ns, const struct matrix_
 
 	for (size_t i = 0; i < m->count; i++)
 		alive += m->entries[i]->alive;
-	tale.slices = gossip_slices_kept(alive);
+	gossip_keepers_init(&tale.keepers, &m->place, alive);
+	for (size_t i = 0; i < m->count; i++)
+		if (m->entries[i]->alive)
+			gossip_keepers_add(&tale.keepers, &m->entries[i]->place);
 	tale.items = malloc((m->count + 1) * sizeof(*tale.items));
 	if (!tale.items)
 		return 0;

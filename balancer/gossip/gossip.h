@@ -12,7 +12,8 @@
  *
  * so that every node is at most two bulletins away and comes about once, while a bulletin has N/S
  * vectors.  With S about sqrt(2 N) a node hears of all others by sqrt(2 N) bulletins a period,
- * from nodes that differ for each.  The nodes of a slice that nobody keeps are heard directly.
+ * from nodes that differ for each.  The nodes of a slice that nobody keeps are heard
+ * directly, and told of, by everybody.
  *
  * Nodes may differ in N.  A keeper goes by GOSSIP_LAG times fewer nodes than it knows, so that the
  * slice that it tells of is the one that others expect, or twice as large.
@@ -46,6 +47,32 @@ static inline bool gossip_tells(const struct gossip_place *keeper, const struct 
 				unsigned slices)
 {
 	return keeper->keeps % slices == place->slice % slices;
+}
+
+/* Which slices are kept by one of the nodes that count as there. */
+struct gossip_keepers {
+	unsigned slices;
+	bool kept[GOSSIP_SLICES_MAX];
+};
+
+/* For what the node at SELF tells of in a cluster of NODES; then all others are added. */
+static inline void gossip_keepers_init(struct gossip_keepers *k, const struct gossip_place *self,
+				       size_t nodes)
+{
+	*k = (struct gossip_keepers){.slices = gossip_slices_kept(nodes)};
+	k->kept[self->keeps % k->slices] = true;
+}
+
+static inline void gossip_keepers_add(struct gossip_keepers *k, const struct gossip_place *place)
+{
+	k->kept[place->keeps % k->slices] = true;
+}
+
+/* Returns true if nobody keeps the slice of PLACE: then everybody tells of it. */
+static inline bool gossip_is_orphan(const struct gossip_keepers *k,
+				    const struct gossip_place *place)
+{
+	return !k->kept[place->slice % k->slices];
 }
 
 /* A node is news until so long after it was heard of, for the first time or again. */

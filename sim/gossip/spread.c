@@ -185,6 +185,8 @@ static size_t spread_tell_news(struct spread *s, uint32_t self, uint32_t now, si
 		if (n == told + GOSSIP_NEWS_MAX ||
 		    !gossip_is_news(news->since, now, SPREAD_PERIOD_MS))
 			break;
+		twice = twice || (node->orphans &&
+				  gossip_is_orphan(&node->keepers, &s->nodes[news->who].place));
 		for (size_t i = told; i < n; i++)
 			twice = twice || s->told[i] == news->who;
 		if (!twice && spread_is_alive(s, self, news->who, now))
@@ -193,12 +195,27 @@ static size_t spread_tell_news(struct spread *s, uint32_t self, uint32_t now, si
 	return n;
 }
 
+/* Adds the nodes of slices that nobody keeps to the TOLD that are there. */
+static size_t spread_tell_orphans(struct spread *s, uint32_t self, uint32_t now, size_t told)
+{
+	const struct spread_node *node = &s->nodes[self];
+
+	for (uint32_t j = 0; j < s->n && node->orphans && told < RELAYED_MAX; j++)
+		if (j != self && (j < node->own_from || j >= node->own_to) &&
+		    gossip_is_orphan(&node->keepers, &s->nodes[j].place) &&
+		    spread_is_alive(s, self, j, now))
+			s->told[told++] = j;
+	return told;
+}
+
 /* What SELF tells of is in s->told; returns how many. */
 static size_t spread_tell(struct spread *s, uint32_t self, uint32_t now)
 {
 	if (s->setup->plan == GOSSIP_FRESHEST)
 		return spread_tell_own(s, self, now, s->setup->relay);
-	return spread_tell_news(s, self, now, spread_tell_own(s, self, now, RELAYED_MAX));
+	return spread_tell_news(
+		s, self, now,
+		spread_tell_orphans(s, self, now, spread_tell_own(s, self, now, RELAYED_MAX)));
 }
 
 /* SELF hears of WHO, which it did not count as there. */

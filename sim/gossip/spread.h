@@ -47,9 +47,11 @@ struct spread_node {
 	uint64_t bytes, sent;
 	uint32_t heard; /* bulletins since its last plan */
 	bool up, flaps, other_half, peer;
-	bool replan;		   /* what its plan was made of has changed */
-	uint32_t own_from, own_to; /* the nodes of the slice that it keeps */
-	uint32_t alive;		   /* that it counts as there, itself included */
+	bool replan;		       /* what its plan was made of has changed */
+	uint32_t own_from, own_to;     /* the nodes of the slice that it keeps */
+	struct gossip_keepers keepers; /* as of its plan */
+	bool orphans;		       /* there are nodes that nobody keeps */
+	uint32_t alive;		       /* that it counts as there, itself included */
 	struct gossip_place place;
 	uint32_t key;		 /* place.slice with its bits reversed */
 	uint32_t number;	 /* "node7" is 7 */

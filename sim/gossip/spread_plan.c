@@ -68,6 +68,18 @@ static bool spread_is_awaited(const struct spread *s, const struct spread_tie *t
 	return s->nodes[tie->who].peer || tie->asked_until;
 }
 
+/* Looks for slices that none of the N nodes in the plan keeps. */
+static void spread_find_orphans(const struct spread *s, struct spread_node *node, size_t n)
+{
+	gossip_keepers_init(&node->keepers, &node->place, node->alive);
+	for (size_t i = 0; i < n; i++)
+		if (s->plan[i].alive)
+			gossip_keepers_add(&node->keepers, &s->plan[i].place);
+	node->orphans = false;
+	for (size_t i = 0; i < n && !node->orphans; i++)
+		node->orphans = gossip_is_orphan(&node->keepers, &s->plan[i].place);
+}
+
 static void spread_plan_slices(struct spread *s, uint32_t self, uint32_t now)
 {
 	struct spread_node *node = &s->nodes[self];
@@ -85,6 +97,7 @@ static void spread_plan_slices(struct spread *s, uint32_t self, uint32_t now)
 			.alive = now - made[j] <= s->silent_ms,
 			.mute = at < node->nties && node->ties[at].who == j && node->ties[at].mute};
 	}
+	spread_find_orphans(s, node, n);
 	(void)gossip_plan(&node->place, s->plan, n, 0);
 	for (size_t i = 0; i < n; i++)
 		if (s->plan[i].chosen)

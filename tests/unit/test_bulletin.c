@@ -124,18 +124,23 @@ static void test_slice(void **state)
 {
 	enum { NODES = 300 };
 	const struct gossip_place me = gossip_place("me");
-	unsigned slices = gossip_slices_kept(NODES + 1), slice = 0, news;
+	struct gossip_place places[NODES];
+	struct gossip_keepers keepers;
+	unsigned slice = 0, news;
 	static struct got got;
 
 	(void)state;
+	gossip_keepers_init(&keepers, &me, NODES + 1);
 	for (unsigned i = 0; i < NODES; i++) {
-		struct gossip_place place;
 		char name[16];
 
 		snprintf(name, sizeof(name), "n%u", i);
-		place = gossip_place(name);
-		slice += gossip_tells(&me, &place, slices);
+		places[i] = gossip_place(name);
+		gossip_keepers_add(&keepers, &places[i]);
 	}
+	for (unsigned i = 0; i < NODES; i++)
+		slice += gossip_tells(&me, &places[i], keepers.slices) ||
+			 gossip_is_orphan(&keepers, &places[i]);
 	assert_in_range(slice, 2, NODES / 4);
 	(void)round_trip(NODES, 3500000000ull, &got); /* three seconds after they were heard */
 	assert_int_equal(got.n, 1 + slice);

@@ -106,6 +106,48 @@ static void test_silence(void **state)
 	matrix_fini(&m);
 }
 
+/* Everybody tells of the nodes of a slice that nobody keeps: else newcomers never learn of them. */
+static void test_orphans(void **state)
+{
+	enum { NODES = 40 };
+	const struct matrix_entry *told[NODES];
+	struct gossip_keepers keepers;
+	struct matrix m;
+	unsigned orphans = 0;
+	char name[16];
+	size_t n;
+
+	(void)state;
+	matrix_init(&m, "me");
+	gossip_keepers_init(&keepers, &m.place, NODES + 1);
+	for (unsigned i = 0, seed = 0; i < NODES; seed++) {
+		struct gossip_place place;
+
+		snprintf(name, sizeof(name), "n%u", seed);
+		place = gossip_place(name);
+		if (place.keeps % 8 == (m.place.keeps + 3) % 8)
+			continue; /* nobody keeps this slice */
+		assert_int_equal(put(&m, name, 1, 1, 1, 0, 10 * S), 0);
+		gossip_keepers_add(&keepers, &place);
+		i++;
+	}
+	n = matrix_told(&m, 12 * S, told, NODES);
+	for (size_t i = 0; i < m.count; i++) {
+		const struct matrix_entry *e = matrix_at(&m, i);
+		bool found = false;
+
+		if (!gossip_is_orphan(&keepers, &e->place))
+			continue;
+		for (size_t k = 0; k < n; k++)
+			found = found || told[k] == e;
+		assert_true(found);
+		orphans++;
+	}
+	assert_true(orphans > 0);
+	assert_true(n < NODES);
+	matrix_fini(&m);
+}
+
 /* A node whose agent stops says so in its last vector, and is dropped at once. */
 static void test_left(void **state)
 {
@@ -199,9 +241,10 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_newest),	cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_left),	cmocka_unit_test(test_doubt),
-		cmocka_unit_test(test_watched), cmocka_unit_test(test_many),
+		cmocka_unit_test(test_newest), cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_left),   cmocka_unit_test(test_orphans),
+		cmocka_unit_test(test_doubt),  cmocka_unit_test(test_watched),
+		cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
