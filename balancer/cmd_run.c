@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "balancer/placement_data.h"
 #include "balancer/placement_request.h"
 #include "balancer/commands.h"
 #include "balancer/run/multi.h"
@@ -26,6 +27,8 @@ static const char help[] =
 	"Places COMMAND on the best node and runs it there as you, with this directory, umask,\n"
 	"limits, environment, standard input, output and error, and returns its exit status.\n\n"
 	"  --env all|none|LIST  environment: everything [all], nothing, or NAME,NAME=VALUE,...\n"
+	"  --bring PATH    where the job goes elsewhere: fetch this file or directory afterwards;\n"
+	"                  inputs below it are the job's own to change, others are read-only\n"
 	"  --pty           give COMMAND a terminal: editors, shells, top; ~? tells the escapes\n"
 	"  --escape CHAR   the escape key at a line's start: a character, ^X, or none [~]\n"
 	"  --grace S       seconds that the job goes on without contact to this program [30]\n"
@@ -72,6 +75,7 @@ struct run {
 	off_t input_at;		/* offset at which a file on standard input began; -1: no file */
 	struct run_report report;
 	struct run_tty tty;
+	struct placement_data along; /* what goes along */
 };
 
 enum {
@@ -83,6 +87,7 @@ enum {
 	OPTION_RESTARTABLE,
 	OPTION_RESTARTS,
 	OPTION_DETACH,
+	OPTION_BRING,
 	OPTION_WORKER_OF
 };
 
@@ -124,6 +129,16 @@ static int take_restarts(struct run *run, const char *text, struct iocom_err *er
 	return 0;
 }
 
+static int take_bring(struct run *run, const char *text, struct iocom_err *err)
+{
+	struct data_names *names = &run->request.names;
+
+	if (names->nbrings == DATA_PATHS)
+		return iocom_err_set(err, -EINVAL, "--bring can name at most %d paths", DATA_PATHS);
+	names->brings[names->nbrings++] = text;
+	return 0;
+}
+
 static int take_own(struct run *run, int option, const char *value, struct iocom_err *err)
 {
 	switch (option) {
@@ -133,6 +148,8 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 		return run->home ? 0 : run_env_check(value, err);
 	case OPTION_GRACE:
 		return take_grace(run, value, err);
+	case OPTION_BRING:
+		return take_bring(run, value, err);
 	case OPTION_DETACH:
 		run->detach = true;
 		return 0;
@@ -189,6 +206,27 @@ static int check_stdin(struct run *run, struct iocom_err *err)
 	return 0;
 }
 
+/* Checks what goes along.  Returns 0 or -EINVAL. */
+static int check_data(const struct run *run, struct iocom_err *err)
+{
+	const struct data_names *names = &run->request.names;
+
+	if (names->ndata + names->nbrings && run->request.ask.restarts >= 0)
+		return iocom_err_set(
+			err, -EINVAL,
+			"--restartable does not go with --data PATH and --bring: a job "
+			"that is run again has lost its directory");
+	if (names->nbrings && (run->detach || run->multi.nodes))
+		return iocom_err_set(
+			err, -EINVAL,
+			"--bring fetches when the job is over, and for one job: it does "
+			"not go with %s",
+			run->detach ? "--detach" : "-N");
+	if (names->ndata + names->nbrings && run->home)
+		return iocom_err_set(err, -EINVAL, "a login has no data that goes along");
+	return 0;
+}
+
 /* Returns 0: go on; 1: help was printed; -EINVAL: usage, with the reason in ERR. */
 static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 {
@@ -197,6 +235,7 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		{"env", required_argument, NULL, OPTION_ENV},
 		{"grace", required_argument, NULL, OPTION_GRACE},
 		{"detach", no_argument, NULL, OPTION_DETACH},
+		{"bring", required_argument, NULL, OPTION_BRING},
 		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
 		{"pty", no_argument, NULL, OPTION_PTY},
 		{"escape", required_argument, NULL, OPTION_ESCAPE},
@@ -233,6 +272,9 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		return rc;
 	if (run->pty && run->request.ask.restarts >= 0)
 		return iocom_err_set(err, -EINVAL, "--pty and --restartable do not go together");
+	rc = check_data(run, err);
+	if (rc)
+		return rc;
 	if (optind >= argc)
 		return iocom_err_set(err, -EINVAL, "name a command (iocom run --help)");
 	run->command = argv + optind;
@@ -380,6 +422,25 @@ static const char *directory(const struct run *run, const struct placement *answ
 	return directory;
 }
 
+/*
+ * The job begins in a directory of its own at another node, which the node names.  A node that
+ * knows nothing of this finds no such directory, and does not begin the job.
+ */
+static int cmd_run_go_along(const struct run *run, struct spec *spec, struct iocom_err *err)
+{
+	const char *program = run->along.set.program;
+
+	spec->data = DATA_FLAG_TAKE | (run->along.set.nbrings ? DATA_FLAG_BRING : 0);
+	free(spec->cwd);
+	spec->cwd = strdup(SPEC_CWD_DATA);
+	if (program) {
+		free(spec->executable);
+		if (asprintf(&spec->executable, "./%s", program) < 0)
+			spec->executable = NULL;
+	}
+	return spec->cwd && spec->executable ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+}
+
 /* Fills SPEC for the place that ANSWER names. */
 static int cmd_run_name(struct run *run, const struct placement *answer, struct spec *spec,
 			struct iocom_err *err)
@@ -390,6 +451,8 @@ static int cmd_run_name(struct run *run, const struct placement *answer, struct 
 	run->spec = (struct spec){0};
 	if (!spec->argv)
 		rc = cmd_run_describe(run, directory(run, answer), spec, err);
+	if (!rc && run->along.used && *answer->address)
+		rc = cmd_run_go_along(run, spec, err);
 	if (rc)
 		return rc;
 	rc = take_field(answer->job, "job", spec->job, sizeof(spec->job), err);
@@ -423,6 +486,7 @@ static int find_target(const struct run *run, const struct placement *answer,
 /* What the callbacks of run_stream need. */
 struct contact {
 	const struct run *run;
+	const struct run_data *data; /* what goes along; NULL: nothing */
 	const struct run_target *target;
 	bool said;
 };
@@ -431,6 +495,10 @@ static void tell_started(void *arg, const struct run_result *result)
 {
 	const struct contact *contact = arg;
 
+	if (contact->data && contact->run->verbose)
+		run_data_tell(contact->data, contact->run->name);
+	if (contact->data)
+		run_report_staged(&contact->run->report, contact->data);
 	run_report_started(&contact->run->report, result->pid);
 }
 
@@ -497,6 +565,17 @@ static int print_name(const struct run *run, const char *job)
 	return RUN_UNKNOWN;
 }
 
+/* Says what of --bring could not be fetched: then a job that ended well has not. */
+static int cmd_run_fetched(const struct run *run, struct run_data *data, int status)
+{
+	if (run_data_unfetched(data)) {
+		fprintf(stderr, "%s: %s\n", run->name, data->gone);
+		status = status ? status : RUN_UNKNOWN;
+	}
+	run_data_fini(data);
+	return status;
+}
+
 static int run_there(struct run *run, const struct placement *answer, const struct spec *spec,
 		     struct iocom_err *err)
 {
@@ -520,6 +599,7 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 		.arg = &contact,
 	};
 	struct run_result *result = &run->result;
+	struct run_data data;
 	int fd, status;
 
 	memcpy(self.job, spec->job, sizeof(self.job));
@@ -528,10 +608,19 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 	if (find_target(run, answer, &target, err))
 		return -1;
 	target.pair = &run->pair;
+	if (spec->data && run_data_init(&data, &run->along.set, run->along.memory, spec->node))
+		return iocom_err_set(err, -1, "out of memory for the job's data");
+	if (spec->data)
+		contact.data = options.data = &data;
 	if (answer->begun)
 		fd = run->stream;
 	else if (run_connect(&target, spec, &fd, &records, err))
+		fd = -1;
+	if (fd < 0) {
+		if (spec->data)
+			run_data_fini(&data);
 		return -1;
+	}
 	options.records = run_target_records(&target, &records);
 	run->stream = -1;
 	if (run->request.ask.restarts >= 0)
@@ -550,6 +639,8 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 	if (run->detach && result->state == RUN_STARTED && !status)
 		return print_name(run, spec->job);
 	tell_end(run, result, status);
+	if (spec->data)
+		status = cmd_run_fetched(run, &data, status);
 	return status;
 }
 
@@ -653,8 +744,10 @@ static int run_attempts(struct run *run, struct placement *answer, struct iocom_
 static int run_job(struct run *run, struct iocom_err *err)
 {
 	struct placement answer;
-	int rc = cmd_run_place(run, &answer, err) ? RUN_FAILED : 0;
+	int rc = placement_data_look(&run->along, &run->request, run->executable, err);
 
+	placement_init(&answer);
+	rc = rc || cmd_run_place(run, &answer, err) ? RUN_FAILED : 0;
 	if (rc)
 		run_report_end(&run->report, "failed", NULL, rc, err->text);
 	else
@@ -728,6 +821,7 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 
 	*failed = false;
 	placement_request_init(&run.request);
+	placement_data_init(&run.along);
 	multi_init(&run.multi);
 	rc = cmd_run_parse(&run, argc, argv, &err);
 	if (rc > 0)
@@ -744,6 +838,7 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 	*failed = run.failed;
 	run_tty_deinit(&run.tty);
 	spec_free(&run.spec);
+	placement_data_free(&run.along);
 	if (run.stream >= 0)
 		close(run.stream);
 	free(run.cwd);

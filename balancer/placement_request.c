@@ -164,7 +164,7 @@ static int request_take_io(struct placement_request *r, const struct request_opt
 	return 0;
 }
 
-/* --data takes a file or a size. */
+/* --data takes a file or directory, or a size. */
 static int request_take_data(struct placement_request *r, const struct request_option *o,
 			     const char *text, struct iocom_err *err)
 {
@@ -179,11 +179,9 @@ static int request_take_data(struct placement_request *r, const struct request_o
 		return iocom_err_set(err, -EINVAL,
 				     "--data takes a size or a path that exists; '%s': %s", text,
 				     strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return iocom_err_set(err, -EINVAL,
-				     "--data '%s' is not a regular file; give its size instead",
-				     text);
-	r->ask.need.value[o->need] = (double)st.st_size / o->unit;
+	if (r->names.ndata == DATA_PATHS)
+		return iocom_err_set(err, -EINVAL, "--data can name at most %d paths", DATA_PATHS);
+	r->names.data[r->names.ndata++] = text;
 	return 0;
 }
 

@@ -206,6 +206,14 @@ static int admission_walk(const char *path, const struct account *user, bool in_
 	return rc;
 }
 
+/* A program below the working directory goes along with a job that brings its data. */
+static bool brings_program(const struct job_order *o)
+{
+	size_t n = strlen(o->cwd);
+
+	return o->data && !strncmp(o->executable, o->cwd, n) && o->executable[n] == '/';
+}
+
 static int walk_cwd(const struct job_order *o, const struct account *user, bool in_memory)
 {
 	struct stat st;
@@ -220,8 +228,9 @@ bool admission_paths_in_memory(const struct job_order *o, const struct account *
 {
 	struct stat st;
 
-	return walk_cwd(o, user, true) >= 0 &&
-	       (o->executable[0] != '/' || admission_walk(o->executable, user, true, &st) >= 0);
+	return (o->data || walk_cwd(o, user, true) >= 0) &&
+	       (o->executable[0] != '/' || brings_program(o) ||
+		admission_walk(o->executable, user, true, &st) >= 0);
 }
 
 bool admission_paths(const struct job_order *o, const struct account *user, atomic_int *at,
@@ -232,11 +241,11 @@ bool admission_paths(const struct job_order *o, const struct account *user, atom
 
 	*v = (struct admission_verdict){.admitted = true};
 	atomic_store(at, ADMISSION_AT_CWD);
-	rc = walk_cwd(o, user, false);
+	rc = o->data ? 0 : walk_cwd(o, user, false);
 	if (rc < 0)
 		admission_refuse(v, "path-missing", "working directory %.120s: %s", o->cwd,
 				 strerror(-rc));
-	if (rc < 0 || o->executable[0] != '/')
+	if (rc < 0 || o->executable[0] != '/' || brings_program(o))
 		return v->admitted;
 	atomic_store(at, ADMISSION_AT_EXECUTABLE);
 	rc = admission_walk(o->executable, user, false, &st);

@@ -110,6 +110,7 @@ static void take_order(struct place *p, uid_t uid)
 	o->uid = uid;
 	o->submit_ns = loop_real_ns(base->loop);
 	o->forced = *ask->node != 0;
+	o->data = ask->data;
 	o->durable = ask->detach || *ask->again;
 }
 

@@ -32,6 +32,7 @@ struct job_order {
 	uint32_t lease_ms; /* the lease of a restartable job at another node (leases.h); else 0 */
 	bool durable;	   /* it begins when the target's disk has it: its start is told */
 	bool renews;	   /* its shim renews the lease itself */
+	bool data;	   /* its data goes along: it needs no directory there */
 	bool keyed;	   /* it has the secret of this attempt (user/channel/secret.h) */
 	uint8_t secret[SECRET_BYTES];
 	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */

@@ -14,6 +14,7 @@
 
 #include "user/attach.h"
 #include "iocom/err.h"
+#include "balancer/run/run_data.h"
 #include "balancer/run/run_tty.h"
 #include "balancer/view/placement.h"
 #include "user/channel/stream_hello.h"
@@ -207,6 +208,7 @@ struct run_stream_options {
 	void (*gap)(void *arg, int stream, uint64_t from, uint64_t to);
 	/* the job, the node, and in `resume` the nonce of this connection */
 	const struct attach_ask *self;
+	struct run_data *data; /* what goes along with the job; NULL: nothing */
 	void *arg;
 };
 
@@ -262,6 +264,8 @@ struct run_report {
 void run_report_print(int fd, json_t *line);
 
 void run_report_placed(const struct run_report *report, const struct placement *answer);
+/* The job's data is there. */
+void run_report_staged(const struct run_report *report, const struct run_data *data);
 void run_report_started(const struct run_report *report, uint64_t pid);
 /* STATE "exited", "failed" or "lost"; STATUS is what `iocom run` returns. */
 void run_report_end(const struct run_report *report, const char *state,

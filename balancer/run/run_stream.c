@@ -291,12 +291,57 @@ static int job_exited(struct run_stream *s, const uint8_t *payload, uint32_t len
 	return 0;
 }
 
+/* Data that goes along failed at our end: the job does not begin, or its outputs are not fetched.
+ */
+static void run_stream_data_failed(struct run_stream *s, int rc)
+{
+	struct run_data *data = s->options->data;
+
+	if (!*data->err.text) {
+		run_broken(s, rc);
+		return;
+	}
+	if (run_data_give_up(data))
+		return;
+	s->over = true;
+	s->result->state = RUN_REFUSED;
+	snprintf(s->result->text, sizeof(s->result->text), "%.500s", data->err.text);
+}
+
+static int run_stream_take_stage(struct run_stream *s, const uint8_t *payload, uint32_t length)
+{
+	int rc;
+
+	if (!s->options->data)
+		return -EPROTO;
+	rc = run_data_take(s->options->data, payload, length);
+	if (rc)
+		run_stream_data_failed(s, rc);
+	return 0;
+}
+
+/* Sends what goes along, a piece whenever the node has taken the last one. */
+static void run_stream_send_data(struct run_stream *s)
+{
+	struct run_data *data = s->options->data;
+	int rc = 0;
+
+	while (!rc && data && run_data_sends(data) && wire_idle(&s->wire) && !run_quiet(s))
+		rc = run_data_send(data, &s->wire);
+	if (rc)
+		run_stream_data_failed(s, rc);
+}
+
 static int run_stream_take_frame(struct run_stream *s, uint8_t type, const uint8_t *payload,
 				 uint32_t length)
 {
 	switch (type) {
 	case FRAME_STARTED:
+		if (s->options->data)
+			run_data_started(s->options->data);
 		return job_started(s, payload, length);
+	case FRAME_STAGE:
+		return run_stream_take_stage(s, payload, length);
 	case FRAME_DATA:
 		return run_stream_take_data(s, payload, length);
 	case FRAME_CREDIT:
@@ -439,6 +484,7 @@ static void run_stream_serve(struct run_stream *s, const struct pollfd entries[E
 		run_broken(s, -EPIPE);
 	if (entries[ENTRY_WIRE].revents & ~POLLOUT && !s->cut)
 		serve_wire(s);
+	run_stream_send_data(s);
 	if (entries[ENTRY_SIGNAL].revents)
 		run_stream_serve_signals(s);
 	if (entries[ENTRY_IN].revents && input_wanted(s) && run_keys_there(s))

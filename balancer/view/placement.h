@@ -33,6 +33,7 @@
 #define PLACEMENT_COMMAND_MAX  256
 #define PLACEMENT_BYTES_MAX    (1ull << 60)
 #define PLACEMENT_INPUT_ID_MAX ((1ull << 53) - 1)
+#define PLACEMENT_HELD_MAX     2048
 #define PLACEMENT_SPEC_MAX     (64u << 10) /* a longer spec has a message of its own */
 
 /*
@@ -78,7 +79,11 @@
 	/* the bytes of the files that its command names, and what tells command and files from    \
 	   others (balancer/job_input.h); they inform its own user's profiles only */              \
 	X(COUNT, input_bytes, "input_bytes", PLACEMENT_BYTES_MAX, KEPT)                            \
-	X(COUNT, input_id, "input_id", PLACEMENT_INPUT_ID_MAX, KEPT)
+	X(COUNT, input_id, "input_id", PLACEMENT_INPUT_ID_MAX, KEPT)                               \
+	/* the job's data goes along: elsewhere it runs in a directory of its own */               \
+	X(FLAG, data, "data", 0, KEPT)                                                             \
+	/* which nodes have how much of it, "NODE=BYTES,..." */                                    \
+	X(TEXT, data_held, "data_held", PLACEMENT_HELD_MAX, KEPT)
 
 #define PLACEMENT_MEMBER_TEXT(member, bound)		   char member[bound];
 #define PLACEMENT_MEMBER_NAME(member, bound)		   char member[bound];
