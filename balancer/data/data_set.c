@@ -218,7 +218,7 @@ static int set_look_above(struct data_set *set, const char *path, struct iocom_e
 		int fd;
 
 		snprintf(above, sizeof(above), "%.*s", (int)n, path);
-		fd = data_set_beneath(set->directory, above, O_PATH, 0);
+		fd = data_set_beneath(set->directory, above, O_RDONLY | O_NONBLOCK, 0);
 		if (fd == -EXDEV)
 			return set_unreadable("--bring", path, fd, err);
 		if (fd >= 0 && !fstat(fd, &st) && S_ISDIR(st.st_mode))
