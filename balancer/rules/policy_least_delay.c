@@ -34,7 +34,7 @@ static double price_at(const struct rules_decision *d, uint32_t k)
 	struct rules_delay delay;
 
 	rules_delay_at(d, c, k, &delay);
-	return delay.response + d->params->delay_harm * delay.harm + rules_cost_to(d, c);
+	return delay.response + d->params->delay_harm * delay.harm + rules_cost_to(d, c, k);
 }
 
 /* Returns home's price, and gives its parts as a reason. */

@@ -195,6 +195,11 @@ void placement_ask_pack(const struct placement_ask *ask, msgpack_sbuffer *out);
 /* Skips unknown keys: a newer CLI may send them.  Returns 0 or -EINVAL with the reason in ERR. */
 int placement_ask_unpack(struct placement_ask *ask, const msgpack_object *map,
 			 struct iocom_err *err);
+/*
+ * Takes the next node of a text as in `data_held`, and MB that it has.  Returns false at the end,
+ * and where the text is not as it should be.
+ */
+bool placement_held_next(const char **text, char node[IOCOM_NAME_MAX], double *mb);
 /* Returns whether TEXT may be a LINE: UTF-8 without control characters. */
 bool placement_line_valid(const char *text);
 

@@ -66,6 +66,7 @@ struct view_file {
 	struct rules_request job; /* its lists are the next two, or borrowed */
 	double *com_ms;		  /* job.tasks values, or NULL */
 	struct rules_correction *corrections;
+	struct rules_held *held;
 };
 
 /* Makes an empty view with the defaults of RATES. */
