@@ -59,13 +59,13 @@ static int ask_agent(const struct place *p, char **command, const char *cwd, con
 }
 
 /* Tells the request how much data goes along.  Returns 0 or 1. */
-static int cmd_place_data(struct place *p, const char *executable, struct iocom_err *err)
+static int cmd_place_data(struct place *p, const char *cwd, const char *executable, struct iocom_err *err)
 {
 	struct placement_data data;
 	int rc;
 
 	placement_data_init(&data);
-	rc = placement_data_look(&data, &p->request, executable, err);
+	rc = placement_data_look(&data, &p->request, cwd, executable, err);
 	placement_data_free(&data);
 	return rc ? 1 : 0;
 }
@@ -80,7 +80,7 @@ static int cmd_place_decide(struct place *p, char **command)
 	if (!executable)
 		perror("iocom place: cannot read the working directory");
 	else
-		rc = cmd_place_data(p, executable, &err) ||
+		rc = cmd_place_data(p, cwd, executable, &err) ||
 		     ask_agent(p, command, cwd, executable, &err);
 	if (err.text[0])
 		fprintf(stderr, "iocom place: %s\n", err.text);

@@ -744,7 +744,7 @@ static int run_attempts(struct run *run, struct placement *answer, struct iocom_
 static int run_job(struct run *run, struct iocom_err *err)
 {
 	struct placement answer;
-	int rc = placement_data_look(&run->along, &run->request, run->executable, err);
+	int rc = placement_data_look(&run->along, &run->request, run->cwd, run->executable, err);
 
 	placement_init(&answer);
 	rc = rc || cmd_run_place(run, &answer, err) ? RUN_FAILED : 0;

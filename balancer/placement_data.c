@@ -2,6 +2,10 @@
 /* See placement_data.h. */
 #include "balancer/placement_data.h"
 
+#include "user/shared_fs.h"
+
+_Static_assert(PLACEMENT_SHARED_MAX == SHARED_FS_MAX, "a request names any of them");
+
 #define BYTES_PER_MB 1e6
 
 void placement_data_init(struct placement_data *data)
@@ -17,13 +21,17 @@ void placement_data_free(struct placement_data *data)
 }
 
 int placement_data_look(struct placement_data *data, struct placement_request *request,
-			const char *executable, struct iocom_err *err)
+			const char *cwd, const char *executable, struct iocom_err *err)
 {
 	struct placement_ask *ask = &request->ask;
 	int rc;
 
 	if (!request->names.ndata && !request->names.nbrings)
 		return 0;
+	/* All that is named is below this directory, and so at the same place everywhere. */
+	if (cwd && !shared_fs_name(SHARED_FS_TABLE, cwd, ask->shared, sizeof(ask->shared)))
+		return 0;
+	*ask->shared = 0;
 	rc = data_set_look(&data->set, &request->names, executable, err);
 	if (rc)
 		return rc;

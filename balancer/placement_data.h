@@ -16,9 +16,10 @@ void placement_data_init(struct placement_data *data);
 void placement_data_free(struct placement_data *data);
 /*
  * Looks at what REQUEST names, and tells the request how much it is and who has what of it.
- * EXECUTABLE is the job's program.  Returns 0 or negative errno with the sentence in ERR.
+ * EXECUTABLE is the job's program, CWD the working directory; if that is on a shared file system,
+ * nothing goes along.  Returns 0 or negative errno with the sentence in ERR.
  */
 int placement_data_look(struct placement_data *data, struct placement_request *request,
-			const char *executable, struct iocom_err *err);
+			const char *cwd, const char *executable, struct iocom_err *err);
 
 #endif

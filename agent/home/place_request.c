@@ -145,6 +145,7 @@ static void take_order(struct place *p, uid_t uid)
 	o->submit_ns = loop_real_ns(base->loop);
 	o->forced = *ask->node != 0;
 	o->data = ask->data;
+	snprintf(o->shared, sizeof(o->shared), "%s", ask->shared);
 	o->durable = ask->detach || *ask->again;
 }
 

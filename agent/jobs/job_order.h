@@ -12,6 +12,7 @@
 #include "iocom/vector.h"
 #include "balancer/view/need.h"
 #include "user/channel/secret.h"
+#include "user/shared_fs.h"
 #include "user/spec.h"
 
 /* Home's order to a target; the target keeps it for a restart. */
@@ -33,6 +34,7 @@ struct job_order {
 	bool durable;	   /* it begins when the target's disk has it: its start is told */
 	bool renews;	   /* its shim renews the lease itself */
 	bool data;	   /* its data goes along: it needs no directory there */
+	char shared[SHARED_FS_MAX]; /* what its directory must be there, too; "": anything */
 	bool keyed;	   /* it has the secret of this attempt (user/channel/secret.h) */
 	uint8_t secret[SECRET_BYTES];
 	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */
