@@ -129,16 +129,6 @@ static int take_restarts(struct run *run, const char *text, struct iocom_err *er
 	return 0;
 }
 
-static int take_bring(struct run *run, const char *text, struct iocom_err *err)
-{
-	struct data_names *names = &run->request.names;
-
-	if (names->nbrings == DATA_PATHS)
-		return iocom_err_set(err, -EINVAL, "--bring can name at most %d paths", DATA_PATHS);
-	names->brings[names->nbrings++] = text;
-	return 0;
-}
-
 static int take_own(struct run *run, int option, const char *value, struct iocom_err *err)
 {
 	switch (option) {
@@ -149,7 +139,7 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 	case OPTION_GRACE:
 		return take_grace(run, value, err);
 	case OPTION_BRING:
-		return take_bring(run, value, err);
+		return data_names_bring(&run->request.names, value, err);
 	case OPTION_DETACH:
 		run->detach = true;
 		return 0;
@@ -206,27 +196,6 @@ static int check_stdin(struct run *run, struct iocom_err *err)
 	return 0;
 }
 
-/* Checks what goes along.  Returns 0 or -EINVAL. */
-static int check_data(const struct run *run, struct iocom_err *err)
-{
-	const struct data_names *names = &run->request.names;
-
-	if (names->ndata + names->nbrings && run->request.ask.restarts >= 0)
-		return iocom_err_set(
-			err, -EINVAL,
-			"--restartable does not go with --data PATH and --bring: a job "
-			"that is run again has lost its directory");
-	if (names->nbrings && (run->detach || run->multi.nodes))
-		return iocom_err_set(
-			err, -EINVAL,
-			"--bring fetches when the job is over, and for one job: it does "
-			"not go with %s",
-			run->detach ? "--detach" : "-N");
-	if (names->ndata + names->nbrings && run->home)
-		return iocom_err_set(err, -EINVAL, "a login has no data that goes along");
-	return 0;
-}
-
 /* Returns 0: go on; 1: help was printed; -EINVAL: usage, with the reason in ERR. */
 static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_err *err)
 {
@@ -272,7 +241,12 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		return rc;
 	if (run->pty && run->request.ask.restarts >= 0)
 		return iocom_err_set(err, -EINVAL, "--pty and --restartable do not go together");
-	rc = check_data(run, err);
+	rc = data_names_check(&run->request.names,
+			      run->request.ask.restarts >= 0 ? "--restartable"
+			      : run->multi.nodes	     ? "-N"
+			      : run->detach		     ? "--detach"
+							     : NULL,
+			      err);
 	if (rc)
 		return rc;
 	if (optind >= argc)
@@ -422,25 +396,6 @@ static const char *directory(const struct run *run, const struct placement *answ
 	return directory;
 }
 
-/*
- * The job begins in a directory of its own at another node, which the node names.  A node that
- * knows nothing of this finds no such directory, and does not begin the job.
- */
-static int cmd_run_go_along(const struct run *run, struct spec *spec, struct iocom_err *err)
-{
-	const char *program = run->along.set.program;
-
-	spec->data = DATA_FLAG_TAKE | (run->along.set.nbrings ? DATA_FLAG_BRING : 0);
-	free(spec->cwd);
-	spec->cwd = strdup(SPEC_CWD_DATA);
-	if (program) {
-		free(spec->executable);
-		if (asprintf(&spec->executable, "./%s", program) < 0)
-			spec->executable = NULL;
-	}
-	return spec->cwd && spec->executable ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
-}
-
 /* Fills SPEC for the place that ANSWER names. */
 static int cmd_run_name(struct run *run, const struct placement *answer, struct spec *spec,
 			struct iocom_err *err)
@@ -452,7 +407,7 @@ static int cmd_run_name(struct run *run, const struct placement *answer, struct 
 	if (!spec->argv)
 		rc = cmd_run_describe(run, directory(run, answer), spec, err);
 	if (!rc && run->along.used && *answer->address)
-		rc = cmd_run_go_along(run, spec, err);
+		rc = run_data_describe(&run->along.set, spec, err);
 	if (rc)
 		return rc;
 	rc = take_field(answer->job, "job", spec->job, sizeof(spec->job), err);
@@ -565,17 +520,6 @@ static int print_name(const struct run *run, const char *job)
 	return RUN_UNKNOWN;
 }
 
-/* Says what of --bring could not be fetched: then a job that ended well has not. */
-static int cmd_run_fetched(const struct run *run, struct run_data *data, int status)
-{
-	if (run_data_unfetched(data)) {
-		fprintf(stderr, "%s: %s\n", run->name, data->gone);
-		status = status ? status : RUN_UNKNOWN;
-	}
-	run_data_fini(data);
-	return status;
-}
-
 static int run_there(struct run *run, const struct placement *answer, const struct spec *spec,
 		     struct iocom_err *err)
 {
@@ -640,7 +584,7 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 		return print_name(run, spec->job);
 	tell_end(run, result, status);
 	if (spec->data)
-		status = cmd_run_fetched(run, &data, status);
+		status = run_data_end(&data, run->name, status);
 	return status;
 }
 
@@ -744,7 +688,9 @@ static int run_attempts(struct run *run, struct placement *answer, struct iocom_
 static int run_job(struct run *run, struct iocom_err *err)
 {
 	struct placement answer;
-	int rc = placement_data_look(&run->along, &run->request, run->cwd, run->executable, err);
+	int rc = run->worker ? 0
+			     : placement_data_look(&run->along, &run->request, run->cwd,
+						   run->executable, err);
 
 	placement_init(&answer);
 	rc = rc || cmd_run_place(run, &answer, err) ? RUN_FAILED : 0;

@@ -33,7 +33,8 @@ const char ask_help[] =
 	"  --requests N    requests in all, in place of --io\n"
 	"  --mem SIZE      memory, for example 500M or 2Gi\n"
 	"  --cpu-time S    seconds of computation at the reference speed\n"
-	"  --data PATH|SIZE  data that it reads and that must be at hand; informs the cost only\n"
+	"  --data PATH|SIZE  what it reads and what must be at hand: a SIZE informs the cost; a\n"
+	"                  PATH (file or directory, below this one) goes along with iocom run\n"
 	"  SIZE: bytes, or with K M G T (powers of 1000) or Ki Mi Gi Ti (powers of 1024)\n";
 
 void placement_request_init(struct placement_request *r)
@@ -275,11 +276,33 @@ static int requests_of_bytes(const struct placement_request *r, struct need_opti
 	return 0;
 }
 
+/* How much --data names, where nobody has looked at all of it: for these only files count. */
+static int data_of_names(const struct placement_request *r, struct need_options *need,
+			 struct iocom_err *err)
+{
+	double bytes = 0;
+
+	if (!r->names.ndata || need->value[NEED_DATA_MB] >= 0 || *r->ask.shared)
+		return 0;
+	for (size_t i = 0; i < r->names.ndata; i++) {
+		struct stat st;
+
+		if (stat(r->names.data[i], &st) || !S_ISREG(st.st_mode))
+			return iocom_err_set(err, -EINVAL,
+					     "--data '%s' is not a regular file; give its size "
+					     "instead",
+					     r->names.data[i]);
+		bytes += (double)st.st_size;
+	}
+	need->value[NEED_DATA_MB] = bytes / 1e6;
+	return 0;
+}
+
 int placement_request_needs(const struct placement_request *r, struct need_options *out,
 			    struct iocom_err *err)
 {
 	*out = r->ask.need;
-	return requests_of_bytes(r, out, err);
+	return data_of_names(r, out, err) ? -EINVAL : requests_of_bytes(r, out, err);
 }
 
 int placement_request_pack(const struct placement_request *r, bool run, const char *cwd,
@@ -295,7 +318,7 @@ int placement_request_pack(const struct placement_request *r, bool run, const ch
 				     "the name of the directory or of the command is longer than "
 				     "%zu bytes",
 				     sizeof(ask.cwd) - 1);
-	if (requests_of_bytes(r, &ask.need, err))
+	if (data_of_names(r, &ask.need, err) || requests_of_bytes(r, &ask.need, err))
 		return -EINVAL;
 	strcpy(ask.cwd, cwd);
 	strcpy(ask.executable, executable);

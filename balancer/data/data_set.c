@@ -14,6 +14,30 @@
 
 #define NS_PER_S 1000000000ll
 
+int data_names_bring(struct data_names *names, const char *path, struct iocom_err *err)
+{
+	if (names->nbrings == DATA_PATHS)
+		return iocom_err_set(err, -EINVAL, "--bring can name at most %d paths", DATA_PATHS);
+	names->brings[names->nbrings++] = path;
+	return 0;
+}
+
+int data_names_check(const struct data_names *names, const char *other, struct iocom_err *err)
+{
+	if (names->ndata + names->nbrings && other && !strcmp(other, "--restartable"))
+		return iocom_err_set(
+			err, -EINVAL,
+			"--data PATH and --bring do not go with --restartable: a job that "
+			"is run again has lost its directory");
+	if (names->nbrings && other)
+		return iocom_err_set(
+			err, -EINVAL,
+			"--bring does not go with %s: it fetches when the job is over, for "
+			"one job whose client waits",
+			other);
+	return 0;
+}
+
 int data_set_beneath(int at, const char *path, int flags, mode_t mode)
 {
 	struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC | O_NOCTTY),

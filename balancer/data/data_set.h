@@ -38,6 +38,13 @@ struct data_names {
 	size_t ndata, nbrings;
 };
 
+/* Takes a path of --bring.  Returns 0, or -EINVAL: there are too many. */
+int data_names_bring(struct data_names *names, const char *path, struct iocom_err *err);
+/*
+ * Checks that what is named goes with the option OTHER ("--restartable", "-N", "--detach"; NULL:
+ * none of them).  Returns 0 or -EINVAL with the reason in ERR.
+ */
+int data_names_check(const struct data_names *names, const char *other, struct iocom_err *err);
 /*
  * Looks at all of NAMES below the current directory; EXECUTABLE is the job's program (absolute, or
  * a bare name).  Returns 0, or negative errno with the sentence in ERR: outside, missing, a link

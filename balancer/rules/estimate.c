@@ -139,7 +139,7 @@ static double missing_mb(const struct rules_request *j, double held)
 	return held < j->initial_mb ? j->initial_mb - held : 0;
 }
 
-double rules_missing_mb(const struct rules_request *j, uint32_t node)
+const struct rules_held *rules_held_at(const struct rules_request *j, uint32_t node)
 {
 	size_t low = 0, high = j->nheld;
 
@@ -147,13 +147,20 @@ double rules_missing_mb(const struct rules_request *j, uint32_t node)
 		size_t middle = low + (high - low) / 2;
 
 		if (j->held[middle].node == node)
-			return missing_mb(j, j->held[middle].mb);
+			return &j->held[middle];
 		if (j->held[middle].node < node)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return j->initial_mb;
+	return NULL;
+}
+
+double rules_missing_mb(const struct rules_request *j, uint32_t node)
+{
+	const struct rules_held *held = rules_held_at(j, node);
+
+	return held != NULL ? missing_mb(j, held->mb) : j->initial_mb;
 }
 
 /* No node lacks less. */

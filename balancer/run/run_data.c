@@ -324,3 +324,30 @@ bool run_data_unfetched(struct run_data *data)
 			 data->node);
 	return *data->gone;
 }
+
+int run_data_end(struct run_data *data, const char *name, int status)
+{
+	if (run_data_unfetched(data)) {
+		fprintf(stderr, "%s: %s\n", name, data->gone);
+		status = status ? status : RUN_UNKNOWN;
+	}
+	run_data_fini(data);
+	return status;
+}
+
+/*
+ * The job begins in a directory of its own, which the node names.  A node that knows nothing of
+ * this finds no such directory, and does not begin the job.
+ */
+int run_data_describe(const struct data_set *set, struct spec *spec, struct iocom_err *err)
+{
+	spec->data = DATA_FLAG_TAKE | (set->nbrings ? DATA_FLAG_BRING : 0);
+	free(spec->cwd);
+	spec->cwd = strdup(SPEC_CWD_DATA);
+	if (set->program) {
+		free(spec->executable);
+		if (asprintf(&spec->executable, "./%s", set->program) < 0)
+			spec->executable = NULL;
+	}
+	return spec->cwd && spec->executable ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
+}

@@ -13,6 +13,7 @@
 #define IOCOM_RUN_DATA_H
 
 #include "balancer/data/data_memory.h"
+#include "user/spec.h"
 #include "user/wire.h"
 
 enum run_data_state {
@@ -75,6 +76,14 @@ void run_data_started(struct run_data *data);
 void run_data_tell(const struct run_data *data, const char *name);
 /* Returns whether there is something that was to be fetched and was not; then `gone` says why. */
 bool run_data_unfetched(struct run_data *data);
+
+/*
+ * Says on standard error what could not be fetched, and frees DATA.  Returns STATUS of the job, or
+ * RUN_UNKNOWN instead of 0.
+ */
+int run_data_end(struct run_data *data, const char *name, int status);
+/* Makes SPEC that of a job with which SET goes along.  Returns 0 or -ENOMEM. */
+int run_data_describe(const struct data_set *set, struct spec *spec, struct iocom_err *err);
 
 /* --- run_fetch.c --- */
 

@@ -116,8 +116,8 @@ static int read_each_node(struct field_reader *r, const json_t *object,
 }
 
 /* Reads the list KEY of numbers by node, in the order of the nodes. */
-static int read_by_node(struct field_reader *r, const char *key, const json_t *object,
-			const struct view_places *places, view_job_value read,
+static int read_by_node(struct field_reader *r, const char *key, const char *expected,
+			const json_t *object, const struct view_places *places, view_job_value read,
 			struct rules_correction **out)
 {
 	size_t mark = field_enter(r, key, 0), n = json_object_size(object);
@@ -125,7 +125,7 @@ static int read_by_node(struct field_reader *r, const char *key, const json_t *o
 	int rc;
 
 	if (!json_is_object(object))
-		return field_expected(r, "an object of numbers by the nodes' names", object);
+		return field_expected(r, expected, object);
 	list = calloc(n + 1, sizeof(*list));
 	if (!list)
 		return iocom_err_set(r->err, -ENOMEM, "out of memory");
@@ -144,7 +144,8 @@ static int read_corrections(struct field_reader *r, const json_t *object,
 			    const struct view_places *places, struct rules_request *job,
 			    struct view_job_own *own)
 {
-	int rc = read_by_node(r, "corrections", object, places, view_job_factor, &own->corrections);
+	int rc = read_by_node(r, "corrections", "an object of factors by the nodes' names", object,
+			      places, view_job_factor, &own->corrections);
 
 	job->corrections = own->corrections;
 	job->ncorrections = rc ? 0 : json_object_size(object);
@@ -156,7 +157,8 @@ static int read_held(struct field_reader *r, const json_t *object, const struct 
 {
 	size_t n = json_object_size(object);
 	struct rules_correction *list = NULL;
-	int rc = read_by_node(r, "held", object, places, field_number, &list);
+	int rc = read_by_node(r, "held", "an object of MB by the nodes' names", object, places,
+			      field_number, &list);
 
 	if (!rc) {
 		own->held = calloc(n + 1, sizeof(*own->held));

@@ -100,7 +100,7 @@ says "a link in a directory that leads out" 'with/etc .*leads out' --data with -
 says "a FIFO" 'no file and no directory' --data fifo -- true
 says "nothing there" 'takes a size or a path that exists' --data nothing -- true
 says "--bring outside" 'outside the working directory' --bring ../x -- true
-says "with --restartable" 'does not go with' --restartable --data in -- true
+says "with --restartable" 'do not go with --restartable' --restartable --data in -- true
 says "--bring and --detach" 'does not go with --detach' --detach --bring x -- true
 head -c 60000000 /dev/zero >"$HERE/large"
 says "more than the cache may have" 'cache at node n2 has no room: 60.0 MB would come, of its 52.4 MB .data_cache_mb.' --data large -- true
