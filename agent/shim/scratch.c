@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "user/data_usage.h"
+
 #define CACHE	      "cache"
 #define SCRATCH_DEPTH 32 /* what is deeper is moved up, so that few descriptors suffice */
 
@@ -268,6 +270,14 @@ int scratch_make(struct scratch *s, const char *data_dir, uid_t uid, gid_t gid, 
 				      "cannot make a directory for the job's data in %s: %s",
 				      *data_dir ? data_dir : "data_dir", strerror(-rc))
 		      : 0;
+}
+
+void scratch_note(const struct scratch *s, const struct data_stats *stats)
+{
+	if (scratch_lock(s->user))
+		return;
+	(void)data_usage_add(s->user, stats);
+	flock(s->user, LOCK_UN);
 }
 
 void scratch_remove(struct scratch *s)

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "iocom/err.h"
+#include "user/data_stage.h"
 #include "user/spec.h"
 
 struct scratch {
@@ -30,6 +31,8 @@ void scratch_init(struct scratch *scratch);
 /* Makes the directories for UID's JOB.  Returns 0 or negative errno with the reason in ERR. */
 int scratch_make(struct scratch *scratch, const char *data_dir, uid_t uid, gid_t gid,
 		 const char *job, struct iocom_err *err);
+/* Notes what became of a job's data (user/data_usage.h).  Best effort. */
+void scratch_note(const struct scratch *scratch, const struct data_stats *stats);
 /* Removes the job's directory with all that is in it, and closes.  Does nothing after init. */
 void scratch_remove(struct scratch *scratch);
 /* Removes NAME below the directory AT with all that is in it.  Returns 0 or negative errno. */

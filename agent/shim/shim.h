@@ -72,11 +72,10 @@ struct shim {
 	bool given_up; /* we wait no longer for a client or for what is still in the pipes */
 	struct child child;
 	struct streams streams;
-	struct spool spool;  /* until the streams take it */
-	struct scratch scratch;	  /* the directory of a job whose data went along */
-	struct data_stats staged; /* what became of that data */
-	bool gives; /* when the job is over, its client fetches files */
-	uint64_t started_ms; /* CLOCK_BOOTTIME, as all *_ms members */
+	struct spool spool;	/* until the streams take it */
+	struct scratch scratch; /* the directory of a job whose data went along */
+	bool gives;		/* when the job is over, its client fetches files */
+	uint64_t started_ms;	/* CLOCK_BOOTTIME, as all *_ms members */
 	bool main_ended, hung_up, killed;
 	uint64_t ended_ms, hung_up_ms, killed_ms;
 	struct record_exit end;

@@ -316,7 +316,7 @@ static void stage_loop(struct stage *stage)
 /* The last message of a process that ended well has what it did. */
 static void stage_note_stats(struct stage *stage)
 {
-	struct shim *shim = stage->shim;
+	struct data_stats stats;
 	const uint8_t *payload;
 	uint32_t length;
 	size_t consumed;
@@ -326,9 +326,10 @@ static void stage_note_stats(struct stage *stage)
 		if (stage->last[at] == DATA_STATS &&
 		    !data_next(stage->last + at, stage->nlast - at, &type, &payload, &length,
 			       &consumed) &&
-		    at + consumed == stage->nlast &&
-		    !data_stats_unpack(&shim->staged, payload, length))
+		    at + consumed == stage->nlast && !data_stats_unpack(&stats, payload, length)) {
+			scratch_note(&stage->shim->scratch, &stats);
 			return;
+		}
 }
 
 static int stage_taken(struct stage *stage, struct iocom_err *err)

@@ -106,17 +106,29 @@ head -c 60000000 /dev/zero >"$HERE/large"
 says "more than the cache may have" 'cache at node n2 has no room: 60.0 MB would come, of its 52.4 MB .data_cache_mb.' --data large -- true
 rm "$HERE/large"
 
-# --- files that change meanwhile: they are read after one that takes 0.8 s ---
-taking() { pgrep -f 'iocom-data --data-take' >/dev/null; }
-meanwhile() { # NAME PATTERN COMMAND...: done while the first file is on its way
-	local name=$1 pattern=$2
+# --- files that change meanwhile: the node waits for the lock of the cache, which we have ---
+taking() { pgrep -f '^iocom-data --data-take' >/dev/null; }
+lock() { # until unlock
+	rm -f "$SCRATCH/locked" "$SCRATCH/unlock"
+	on n2 flock "$KEPT/data/0/cache" sh -c "touch '$SCRATCH/locked'; while [ ! -e '$SCRATCH/unlock' ]; do sleep 0.05; done" &
+	LOCK=$!
+	until_true 10 test -e "$SCRATCH/locked"
+}
+unlock() {
+	: >"$SCRATCH/unlock"
+	wait "$LOCK"
+}
+meanwhile() { # NAME PATTERN COMMAND...: done when the client has looked at the file, and has not read it
+	local name=$1 pattern=$2 run
 	shift 2
-	head -c 20000000 /dev/urandom >"$HERE/first"
-	head -c 1000 /dev/zero >"$HERE/second"
-	w --data first --data second -- true >"$SCRATCH/o" 2>&1 &
+	head -c 1000 /dev/urandom >"$HERE/second"
+	lock
+	w --data second -- true >"$SCRATCH/o" 2>&1 &
+	run=$!
 	until_true 10 taking
 	"$@"
-	wait $!
+	unlock
+	wait $run
 	tap_is "$name: 125" $? 125
 	tap_like "$name: the sentence" "$(cat "$SCRATCH/o")" "$pattern"
 }
@@ -152,33 +164,44 @@ on n2 rm -f "$KEPT/filler" "$KEPT/filler2"
 
 # --- something dies in the middle ---
 not_taking() { ! taking; }
+halfway() { on n2 sh -c "test -s $KEPT/data/0/cache/tmp.*"; }
 head -c 40000000 /dev/urandom >"$HERE/slow" # 1.6 s at this network's speed
 sleep 0.05
 truth=$(sha256sum <"$HERE/slow")
+lock
 w --data slow -- true 2>/dev/null &
+run=$!
 until_true 10 taking
 kill -9 "$(pgrep -f 'iocom run --node n2 --data slow')" 2>/dev/null
-wait $! 2>/dev/null
+wait $run 2>/dev/null
 tap_true "the client was killed: nothing goes on" until_true 10 not_taking
+unlock
 tap_true "no directory is left" until_true 10 none_left
-(cd "$HERE" && on n1 iocom run --status-fd 7 --node n2 --data slow -- true 7>"$SCRATCH/status" 2>"$SCRATCH/e") &
-until_true 10 taking
-pkill -9 -f '^iocom-data --data-take' # of this test alone: a testbed has one user at a time
-wait $!
+w --data slow -- true 2>"$SCRATCH/e" &
+run=$!
+until_true 10 halfway
+kill -9 "$(pgrep -f '^iocom-data --data-take')"
+wait $run
 tap_is "the process that takes it was killed: 125" $? 125
 tap_like "and why" "$(cat "$SCRATCH/e")" 'killed by signal 9'
-(cd "$HERE" && on n1 iocom run --node n2 --data slow -- true 2>"$SCRATCH/e") &
+lock
+w --data slow -- true 2>"$SCRATCH/e" &
+run=$!
 until_true 10 taking
 job=$(on n1 iocom jobs --here --json --all | jq -r '.jobs[0].job')
 on n1 iocom kill "$job" >/dev/null 2>&1
-wait $!
+wait $run
 tap_is "iocom kill while the data is on the way: 125" $? 125
 tap_like "and why" "$(cat "$SCRATCH/e")" 'signal 15 while its data was on the way'
-(cd "$HERE" && on n1 iocom run --node n2 --data slow -- true 2>"$SCRATCH/e") &
+unlock
+lock
+w --data slow -- true 2>"$SCRATCH/e" &
+run=$!
 until_true 10 taking
 kill -9 "$(ps -o ppid= -p "$(pgrep -f '^iocom-data --data-take')" | tr -d ' ')"
-wait $!
+wait $run
 tap_isnt "the supervisor was killed: the client does not say 0" $? 0
+unlock
 tap_true "and nothing goes on" until_true 10 not_taking
 w --status-fd 7 --data slow -- sha256sum slow 7>"$SCRATCH/status" >"$SCRATCH/o"
 tap_is "nothing of these counted as cached, and the next job has all of it" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow"
@@ -186,4 +209,23 @@ tap_true "what the killed supervisor left is gone, too" until_true 10 none_left
 on n2 sh -c "f=\$(ls $KEPT/data/0/cache/*); chmod u+w \$f; echo x >>\$f"
 w --status-fd 7 --data slow -- sha256sum slow 7>"$SCRATCH/status" >"$SCRATCH/o"
 tap_is "a cached file that somebody changed does not count" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow"
+# --- the decision: 40 MB take 2.6 s on the way (25 MB/s, two disks of 80) ---
+head -c 40000000 /dev/urandom >"$HERE/big"
+sleep 0.05
+load n1 "$WORK" cpu 1
+busy() { field_above n1 n1 run_queue 0.8; }
+tap_true "home is busy" until_true 10 busy
+goes() { (cd "$HERE" && on n1 iocom place --json --policy least-delay --class data-test --requests 0 --data big --cpu-time "$1" -- wc -c big | jq -r .node); }
+goes_there() { [ "$(goes 20)" = n2 ]; }
+tap_true "a long job goes, and its data with it" until_true 10 goes_there
+tap_is "a short one stays with its data" "$(goes 1)" n1
+tap_is "explain counts the way in seconds" "$(cd "$HERE" && on n1 iocom place --policy least-delay --class data-test --requests 0 --data big --cpu-time 20 -- wc -c big | tr '\n' ' ' | grep -o 'n2 lacks 40.0 MB of it: 2.6 s on the way')" "n2 lacks 40.0 MB of it: 2.6 s on the way"
+tap_is "it runs there" "$(cd "$HERE" && on n1 iocom run --policy least-delay --class data-test --requests 0 --data big --cpu-time 20 -- sh -c 'hostname; wc -c <big')" "n2
+40000000"
+tap_is "the next job of the class goes where the data is, a short one, too" "$(goes 1)" n2
+touch "$HERE/big"
+tap_is "a file that was touched may be another one" "$(goes 1)" n1
+load_stop
+on n2 iocom doctor --json >"$SCRATCH/doctor" 2>/dev/null
+tap_calc "doctor tells what the caches have" "$(jq '[.. | objects | select(.check? == "data-cache") | .found_bytes] | add // 0' "$SCRATCH/doctor") > 0"
 tap_done
