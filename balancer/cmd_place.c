@@ -59,7 +59,8 @@ static int ask_agent(const struct place *p, char **command, const char *cwd, con
 }
 
 /* Tells the request how much data goes along.  Returns 0 or 1. */
-static int cmd_place_data(struct place *p, const char *cwd, const char *executable, struct iocom_err *err)
+static int cmd_place_data(struct place *p, const char *cwd, const char *executable,
+			  struct iocom_err *err)
 {
 	struct placement_data data;
 	int rc;

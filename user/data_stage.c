@@ -136,36 +136,44 @@ int data_entry_unpack(struct data_entry *entry, const void *data, size_t length)
 	return rc;
 }
 
-#define DATA_STATS_FIELDS(X)                                                                       \
-	X(copied_bytes)                                                                            \
-	X(copied_files) X(found_bytes) X(found_files) X(evicted_bytes) X(evicted_files)            \
-		X(cache_bytes) X(cache_files) X(quota_bytes)
+/* The fields of struct data_stats, in its order; all are of one type. */
+static const char *const stats_fields[] = {
+	"copied_bytes",	 "copied_files", "found_bytes", "found_files", "evicted_bytes",
+	"evicted_files", "cache_bytes",	 "cache_files", "quota_bytes",
+};
+#define STATS_FIELDS (sizeof(stats_fields) / sizeof(stats_fields[0]))
+
+_Static_assert(sizeof(struct data_stats) == STATS_FIELDS * sizeof(uint64_t), "one name a field");
 
 int data_stats_pack(const struct data_stats *stats, uint8_t *out, size_t size)
 {
+	uint64_t values[STATS_FIELDS];
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, sizeof(*stats) / sizeof(uint64_t));
-#define DATA_STATS_PACK(member) pack_u64(&pk, #member, stats->member);
-	DATA_STATS_FIELDS(DATA_STATS_PACK)
+	memcpy(values, stats, sizeof(values));
+	pack_begin(&pk, &buffer, STATS_FIELDS);
+	for (size_t i = 0; i < STATS_FIELDS; i++)
+		pack_u64(&pk, stats_fields[i], values[i]);
 	return data_packed(&buffer, out, size);
 }
 
 int data_stats_unpack(struct data_stats *stats, const void *data, size_t length)
 {
+	uint64_t values[STATS_FIELDS] = {0};
 	msgpack_unpacked message;
 	int rc = unpack_map(&message, data, length);
 
 	*stats = (struct data_stats){0};
 	if (rc)
 		return -EBADMSG;
-#define DATA_STATS_UNPACK(member)                                                                  \
-	if (!rc && (unpack_u64(&message.data, #member, &stats->member) ||                          \
-		    stats->member > DATA_BYTES_MAX))                                               \
-		rc = -EBADMSG;
-	DATA_STATS_FIELDS(DATA_STATS_UNPACK)
+	for (size_t i = 0; i < STATS_FIELDS && !rc; i++)
+		if (unpack_u64(&message.data, stats_fields[i], &values[i]) ||
+		    values[i] > DATA_BYTES_MAX)
+			rc = -EBADMSG;
 	msgpack_unpacked_destroy(&message);
+	if (!rc)
+		memcpy(stats, values, sizeof(*stats));
 	return rc;
 }
 

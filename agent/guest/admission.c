@@ -231,10 +231,11 @@ static void check_shared(const struct job_order *o, struct admission_verdict *v)
 	int rc = shared_fs_name(SHARED_FS_TABLE, o->cwd, here, sizeof(here));
 
 	if (rc)
-		admission_refuse(v, "path-missing",
-				 "working directory %.80s is not on a shared file system here, but on "
-				 "%.80s at home",
-				 o->cwd, o->shared);
+		admission_refuse(
+			v, "path-missing",
+			"working directory %.80s is not on a shared file system here, but on "
+			"%.80s at home",
+			o->cwd, o->shared);
 	else if (strcmp(here, o->shared) != 0)
 		admission_refuse(v, "path-missing",
 				 "working directory %.60s is %.70s here, but %.70s at home", o->cwd,

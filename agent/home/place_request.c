@@ -97,7 +97,7 @@ static int held_by_node(const void *a, const void *b)
  * Takes which nodes have how much of the job's data.  Its user says so, and nobody else's decision
  * looks at it; what is no node of the view, or named again, does not count.
  */
-static void take_held(struct place *p)
+static void take_data_held(struct place *p)
 {
 	const char *text = p->placement.ask.data_held;
 	char node[IOCOM_NAME_MAX];
@@ -122,7 +122,7 @@ static void take_need(struct place *p, struct iocom_err *err)
 {
 	place_take_class(p, err);
 	need_request(&p->order.need, &p->request);
-	take_held(p);
+	take_data_held(p);
 	take_corrections(p, err);
 }
 

@@ -77,7 +77,8 @@ int job_order_unpack(struct job_order *o, const msgpack_object *map)
 	    hops > 1000 ||
 	    (unpack_get(map, "lease_ms") && unpack_u64(map, "lease_ms", &lease_ms)) ||
 	    lease_ms > UINT32_MAX || unpack_bool(map, "forced", &o->forced) ||
-	    (unpack_get(map, "shared") && unpack_str(map, "shared", o->shared, sizeof(o->shared))) ||
+	    (unpack_get(map, "shared") &&
+	     unpack_str(map, "shared", o->shared, sizeof(o->shared))) ||
 	    (unpack_get(map, "data") && unpack_bool(map, "data", &o->data)) ||
 	    (unpack_get(map, "durable") && unpack_bool(map, "durable", &o->durable)) ||
 	    unpack_str(map, "class", o->class_name, sizeof(o->class_name)) ||

@@ -35,7 +35,7 @@ struct job_order {
 	bool renews;	   /* its shim renews the lease itself */
 	bool data;	   /* its data goes along: it needs no directory there */
 	char shared[SHARED_FS_MAX]; /* what its directory must be there, too; "": anything */
-	bool keyed;	   /* it has the secret of this attempt (user/channel/secret.h) */
+	bool keyed;		    /* it has the secret of this attempt (user/channel/secret.h) */
 	uint8_t secret[SECRET_BYTES];
 	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */
 	double home_cpu; /* L_CPU of home with the job, if that decided; else 0 */

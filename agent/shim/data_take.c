@@ -179,8 +179,8 @@ static int take_failed_write(const struct take *take, int rc)
 
 /* Takes the bytes of one file into FD.  Returns 0, with the hash that they have and the one sent.
  */
-static int take_bytes(struct take *take, const struct data_entry *entry, int fd,
-		      struct data_hash *hash, uint8_t sent[DATA_HASH])
+static int take_content(struct take *take, const struct data_entry *entry, int fd,
+			struct data_hash *hash, uint8_t sent[DATA_HASH])
 {
 	uint64_t got = 0;
 	const uint8_t *payload;
@@ -216,7 +216,7 @@ static int take_file(struct take *take, struct taken *t)
 	if (!rc && !hash)
 		rc = data_io_fail(-ENOMEM, "out of memory for the job's data");
 	if (!rc)
-		rc = take_bytes(take, entry, fd, hash, sent);
+		rc = take_content(take, entry, fd, hash, sent);
 	if (hash)
 		data_hash_end(hash, have);
 	if (!rc && (memcmp(have, sent, DATA_HASH) != 0 ||

@@ -86,8 +86,8 @@ struct order {
 	struct order_renew renew;
 	bool by_user; /* the job's cgroup is below its user's, which has these limits */
 	struct cgroup_limits user_limits;
-	bool guest; /* its user's cgroup is among those of guests */
-	char data_dir[1024]; /* where jobs have their data that goes along; "": nowhere */
+	bool guest;		   /* its user's cgroup is among those of guests */
+	char data_dir[1024];	   /* where jobs have their data that goes along; "": nowhere */
 	uint64_t data_cache_bytes; /* most of it that is kept for one user */
 	struct spec spec;
 	bool replay; /* send an ended job's output: only `jobs_dir` and the members below count */

@@ -34,7 +34,7 @@
 #define PLACEMENT_BYTES_MAX    (1ull << 60)
 #define PLACEMENT_INPUT_ID_MAX ((1ull << 53) - 1)
 #define PLACEMENT_HELD_MAX     2048
-#define PLACEMENT_SHARED_MAX   512 /* SHARED_FS_MAX */
+#define PLACEMENT_SHARED_MAX   512	   /* SHARED_FS_MAX */
 #define PLACEMENT_SPEC_MAX     (64u << 10) /* a longer spec has a message of its own */
 
 /*
@@ -83,8 +83,8 @@
 	X(COUNT, input_id, "input_id", PLACEMENT_INPUT_ID_MAX, KEPT)                               \
 	/* the job's data goes along: elsewhere it runs in a directory of its own */               \
 	X(FLAG, data, "data", 0, KEPT)                                                             \
-	/* the shared file system that its directory is on (user/shared_fs.h): nothing is copied    \
-	   where the same one is at that place */                                                   \
+	/* the shared file system that its directory is on (user/shared_fs.h): nothing is copied   \
+	   where the same one is at that place */                                                  \
 	X(BYTES, shared, "shared", PLACEMENT_SHARED_MAX, KEPT)                                     \
 	/* which nodes have how much of it, "NODE=BYTES,..." */                                    \
 	X(TEXT, data_held, "data_held", PLACEMENT_HELD_MAX, KEPT)
