@@ -486,31 +486,6 @@ static void tell_end(const struct run *run, const struct run_result *result, int
 	run_report_end(&run->report, state, result, status, result->text);
 }
 
-/* run_stream closes its outputs at the end: keep copies for a further attempt. */
-static void keep_outputs(struct run_stream_options *options, int lease_ms)
-{
-	for (int i = 1; i < 3; i++) {
-		int copy = fcntl(i, F_DUPFD_CLOEXEC, 3);
-
-		if (copy >= 0)
-			options->stdio[i] = copy;
-	}
-	/* When the lease ends, ask home: it may have given this attempt up. */
-	if (lease_ms / 1000 < WIRE_SILENCE_S) {
-		options->patience_s = lease_ms ? lease_ms / 1000 + 1 : 0;
-		options->again = NULL;
-	} else if (options->again_ms > (uint32_t)lease_ms - WIRE_SILENCE_S * 1000) {
-		options->again_ms = (uint32_t)lease_ms - WIRE_SILENCE_S * 1000 + 1000;
-	}
-}
-
-static void drop_outputs(const struct run_stream_options *options)
-{
-	for (int i = 1; i < 3; i++)
-		if (options->stdio[i] > 2)
-			close(options->stdio[i]);
-}
-
 /* A detached job prints only its name. */
 static int print_name(const struct run *run, const char *job)
 {
@@ -568,12 +543,12 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 	options.records = run_target_records(&target, &records);
 	run->stream = -1;
 	if (run->request.ask.restarts >= 0)
-		keep_outputs(&options, (int)answer->lease_ms);
+		run_again_keep_outputs(&options, (int)answer->lease_ms);
 	status = run_stream(&options, fd, result);
 	records_erase(&records);
 	explicit_bzero(target.key, sizeof(target.key));
 	if (run->request.ask.restarts >= 0)
-		drop_outputs(&options);
+		run_again_drop_outputs(&options);
 	if (result->state == RUN_LOST && run->request.ask.restarts < 0 && !result->signal &&
 	    !result->left && strcmp(result->text, ATTACH_ELSEWHERE) != 0)
 		status = run_home(run->request.run_dir, spec->job, result);
@@ -688,9 +663,9 @@ static int run_attempts(struct run *run, struct placement *answer, struct iocom_
 static int run_job(struct run *run, struct iocom_err *err)
 {
 	struct placement answer;
-	int rc = run->worker ? 0
-			     : placement_data_look(&run->along, &run->request, run->cwd,
-						   run->executable, err);
+	int rc = run->worker || run->home ? 0
+					  : placement_data_look(&run->along, &run->request,
+								run->cwd, run->executable, err);
 
 	placement_init(&answer);
 	rc = rc || cmd_run_place(run, &answer, err) ? RUN_FAILED : 0;

@@ -59,6 +59,12 @@ struct run_data {
 int run_data_init(struct run_data *data, struct data_set *set, struct data_memory *memory,
 		  const char *node);
 void run_data_fini(struct run_data *data);
+/* Returns whether data goes along or comes back now. */
+static inline bool run_data_under_way(const struct run_data *data)
+{
+	return (data->state > RUN_DATA_QUIET && data->state < RUN_DATA_RUNS) ||
+	       data->state == RUN_DATA_ASKING || data->state == RUN_DATA_FETCHING;
+}
 /* Takes a frame of the node.  Returns 0, or negative errno with the sentence in data->err. */
 int run_data_take(struct run_data *data, const uint8_t *payload, uint32_t length);
 /* Returns whether run_data_send has something to send. */

@@ -394,10 +394,22 @@ bool run_leaves(const struct run_stream *s, int signal)
 	       (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT);
 }
 
+/* Nothing of the job runs while its data goes along or comes back: such a signal is for us. */
+static bool run_stream_ends_data(const struct run_stream *s, int signal)
+{
+	return s->options->data && run_data_under_way(s->options->data) &&
+	       (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT);
+}
+
 /* Before the start we keep one signal, and a second one gives up; later they are forwarded. */
 static void run_stream_take_signal(struct run_stream *s, int signal)
 {
 	bool started = s->result->state == RUN_STARTED;
+
+	if (run_stream_ends_data(s, signal)) {
+		run_abandon(s, signal);
+		return;
+	}
 
 	if (s->over || (!started && s->kept_signal) || (started && run_leaves(s, signal))) {
 		if (signal != SIGCONT && signal != SIGTSTP)

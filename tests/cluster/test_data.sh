@@ -177,6 +177,15 @@ wait $run 2>/dev/null
 tap_true "the client was killed: nothing goes on" until_true 10 not_taking
 unlock
 tap_true "no directory is left" until_true 10 none_left
+lock
+w --data slow -- true 2>/dev/null &
+run=$!
+until_true 10 taking
+kill -TERM "$(pgrep -f 'iocom run --node n2 --data slow')"
+wait $run
+tap_is "a signal while the data is on the way ends the client" $? 143
+tap_true "and what takes it" until_true 10 not_taking
+unlock
 w --data slow -- true 2>"$SCRATCH/e" &
 run=$!
 until_true 10 halfway
