@@ -40,6 +40,8 @@
 #define DATA_GIVE_WORD	"--data-give"
 #define DATA_SWEEP_WORD "--data-sweep"
 
+#define DATA_GROUP	".data" /* behind the job's name: the cgroup of these processes */
+
 /* Flags of a spec: what goes along. */
 #define DATA_FLAG_TAKE	1u /* the job runs in a directory of its own, with its data */
 #define DATA_FLAG_BRING 2u /* afterwards the client fetches files from there */

@@ -17,7 +17,6 @@
 
 #define STAGE_PROGRAM "/proc/self/exe" /* this program, also after it was replaced */
 #define STAGE_TEXT    250	       /* of the sentence of a process that failed */
-#define STAGE_SUFFIX  ".data"	       /* of its cgroup */
 
 enum stage_fd {
 	STAGE_IN,
@@ -54,9 +53,9 @@ static int stage_group(struct stage *stage, struct order *order, struct iocom_er
 	struct cgroup_mounts mounts;
 	int rc = spare_mounts(&stage->shim->spare, &mounts, err);
 
-	if (strlen(order->spec.job) + sizeof(STAGE_SUFFIX) > sizeof(order->spec.job))
+	if (strlen(order->spec.job) + sizeof(DATA_GROUP) > sizeof(order->spec.job))
 		return iocom_err_set(err, -ENAMETOOLONG, "the job's name is too long");
-	strcat(order->spec.job, STAGE_SUFFIX);
+	strcat(order->spec.job, DATA_GROUP);
 	return rc ? rc : user_group_make(&stage->user, order, &mounts, &stage->group, err);
 }
 

@@ -215,6 +215,7 @@ tap_true "and nothing goes on" until_true 10 not_taking
 w --status-fd 7 --data slow -- sha256sum slow 7>"$SCRATCH/status" >"$SCRATCH/o"
 tap_is "nothing of these counted as cached, and the next job has all of it" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow"
 tap_true "what the killed supervisor left is gone, too" until_true 10 none_left
+tap_is "and no cgroup is left" "$(find /sys/fs/cgroup -type d -name 'n1-*.data' | wc -l)" 0
 on n2 sh -c "f=\$(ls $KEPT/data/0/cache/*); chmod u+w \$f; echo x >>\$f"
 w --status-fd 7 --data slow -- sha256sum slow 7>"$SCRATCH/status" >"$SCRATCH/o"
 tap_is "a cached file that somebody changed does not count" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow"
