@@ -20,9 +20,11 @@
 #include <unistd.h>
 
 #include "agent/base/accounts.h"
+#include "agent/base/spawn.h"
 #include "agent/jobs/journal.h"
 #include "agent/jobs/journal_thread.h"
 #include "balancer/profile/profile.h"
+#include "user/data_stage.h"
 #include "user/trust.h"
 
 /* Makes the name of the new directory PATH durable.  Returns 0 or negative errno. */
@@ -85,6 +87,30 @@ static int agent_lock_directory(const char *directory, const char *what, int *fd
 	return 0;
 }
 
+/*
+ * Jobs of all users pass through this directory.  What killed supervisors left in it is removed by
+ * a process of its own, since it may be much.
+ */
+static int agent_data_directory(struct agent *a, struct iocom_err *err)
+{
+	char *argv[] = {(char *)"iocom-data", (char *)DATA_SWEEP_WORD, (char *)a->set->data_dir,
+			NULL};
+	int rc = agent_make_directory(a->set->data_dir, 0711, err);
+	pid_t pid;
+
+	if (!rc)
+		rc = trust_path(a->set->data_dir, 0, err);
+	if (rc) {
+		iocom_err_prefix(err, "data directory (--data-dir)");
+		return rc;
+	}
+	rc = spawn_spawn(a->set->shim, argv, NULL, 0, &pid);
+	if (rc)
+		log_write(&a->log, LOG_L_WARNING, "cannot start %s to tidy %s: %s", a->set->shim,
+			  a->set->data_dir, strerror(-rc));
+	return 0;
+}
+
 static int agent_directories(struct agent *a, struct iocom_err *err)
 {
 	int rc;
@@ -116,7 +142,8 @@ static int agent_directories(struct agent *a, struct iocom_err *err)
 		iocom_err_prefix(err, "state directory (--state-dir)");
 		return rc;
 	}
-	return agent_lock_directory(a->set->state_dir, "state", &a->state_lock_fd, err);
+	rc = agent_lock_directory(a->set->state_dir, "state", &a->state_lock_fd, err);
+	return rc ? rc : agent_data_directory(a, err);
 }
 
 /* Also checks SQLite's own files beside PATH, because SQLite would read them. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "balancer/placement_data.h"
 #include "balancer/placement_request.h"
 #include "balancer/commands.h"
 #include "balancer/listing.h"
@@ -57,7 +58,20 @@ static int ask_agent(const struct place *p, char **command, const char *cwd, con
 	return rc;
 }
 
-static int cmd_place_decide(const struct place *p, char **command)
+/* Tells the request how much data goes along.  Returns 0 or 1. */
+static int cmd_place_data(struct place *p, const char *cwd, const char *executable,
+			  struct iocom_err *err)
+{
+	struct placement_data data;
+	int rc;
+
+	placement_data_init(&data);
+	rc = placement_data_look(&data, &p->request, cwd, executable, err);
+	placement_data_free(&data);
+	return rc ? 1 : 0;
+}
+
+static int cmd_place_decide(struct place *p, char **command)
 {
 	struct iocom_err err = {0};
 	char *cwd = getcwd(NULL, 0);
@@ -67,7 +81,8 @@ static int cmd_place_decide(const struct place *p, char **command)
 	if (!executable)
 		perror("iocom place: cannot read the working directory");
 	else
-		rc = ask_agent(p, command, cwd, executable, &err);
+		rc = cmd_place_data(p, cwd, executable, &err) ||
+		     ask_agent(p, command, cwd, executable, &err);
 	if (err.text[0])
 		fprintf(stderr, "iocom place: %s\n", err.text);
 	free(executable);

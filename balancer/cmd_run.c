@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "balancer/placement_data.h"
 #include "balancer/placement_request.h"
 #include "balancer/commands.h"
 #include "balancer/run/multi.h"
@@ -28,6 +29,9 @@ static const char help[] =
 	"exit status.\n\n"
 	"  --env all|none|LIST  environment: everything [all], nothing, or\n"
 	"                       NAME,NAME=VALUE,...\n"
+	"  --bring PATH    where the job goes elsewhere: fetch this file or directory\n"
+	"                  afterwards; inputs below it are the job's own to change, others\n"
+	"                  are read-only\n"
 	"  --pty           give COMMAND a terminal: editors, shells, top; ~? tells the\n"
 	"                  escapes\n"
 	"  --escape CHAR   the escape key at a line's start: a character, ^X, or none [~]\n"
@@ -78,6 +82,7 @@ struct run {
 	off_t input_at;		/* offset at which a file on standard input began; -1: no file */
 	struct run_report report;
 	struct run_tty tty;
+	struct placement_data along; /* what goes along */
 };
 
 enum {
@@ -89,6 +94,7 @@ enum {
 	OPTION_RESTARTABLE,
 	OPTION_RESTARTS,
 	OPTION_DETACH,
+	OPTION_BRING,
 	OPTION_WORKER_OF
 };
 
@@ -139,6 +145,8 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 		return run->home ? 0 : run_env_check(value, err);
 	case OPTION_GRACE:
 		return take_grace(run, value, err);
+	case OPTION_BRING:
+		return data_names_bring(&run->request.names, value, err);
 	case OPTION_DETACH:
 		run->detach = true;
 		return 0;
@@ -203,6 +211,7 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		{"env", required_argument, NULL, OPTION_ENV},
 		{"grace", required_argument, NULL, OPTION_GRACE},
 		{"detach", no_argument, NULL, OPTION_DETACH},
+		{"bring", required_argument, NULL, OPTION_BRING},
 		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
 		{"pty", no_argument, NULL, OPTION_PTY},
 		{"escape", required_argument, NULL, OPTION_ESCAPE},
@@ -239,6 +248,14 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		return rc;
 	if (run->pty && run->request.ask.restarts >= 0)
 		return iocom_err_set(err, -EINVAL, "--pty and --restartable do not go together");
+	rc = data_names_check(&run->request.names,
+			      run->request.ask.restarts >= 0 ? "--restartable"
+			      : run->multi.nodes	     ? "-N"
+			      : run->detach		     ? "--detach"
+							     : NULL,
+			      err);
+	if (rc)
+		return rc;
 	if (optind >= argc)
 		return iocom_err_set(err, -EINVAL, "name a command (iocom run --help)");
 	run->command = argv + optind;
@@ -396,6 +413,8 @@ static int cmd_run_name(struct run *run, const struct placement *answer, struct 
 	run->spec = (struct spec){0};
 	if (!spec->argv)
 		rc = cmd_run_describe(run, directory(run, answer), spec, err);
+	if (!rc && run->along.used && *answer->address)
+		rc = run_data_describe(&run->along.set, spec, err);
 	if (rc)
 		return rc;
 	rc = take_field(answer->job, "job", spec->job, sizeof(spec->job), err);
@@ -429,6 +448,7 @@ static int find_target(const struct run *run, const struct placement *answer,
 /* What the callbacks of run_stream need. */
 struct contact {
 	const struct run *run;
+	const struct run_data *data; /* what goes along; NULL: nothing */
 	const struct run_target *target;
 	bool said;
 };
@@ -437,6 +457,10 @@ static void tell_started(void *arg, const struct run_result *result)
 {
 	const struct contact *contact = arg;
 
+	if (contact->data && contact->run->verbose)
+		run_data_tell(contact->data, contact->run->name);
+	if (contact->data)
+		run_report_staged(&contact->run->report, contact->data);
 	run_report_started(&contact->run->report, result->pid);
 }
 
@@ -467,31 +491,6 @@ static void tell_end(const struct run *run, const struct run_result *result, int
 		fprintf(stderr, "%s: output of the job was lost: %s\n", run->name,
 			strerror(result->output_error));
 	run_report_end(&run->report, state, result, status, result->text);
-}
-
-/* run_stream closes its outputs at the end: keep copies for a further attempt. */
-static void keep_outputs(struct run_stream_options *options, int lease_ms)
-{
-	for (int i = 1; i < 3; i++) {
-		int copy = fcntl(i, F_DUPFD_CLOEXEC, 3);
-
-		if (copy >= 0)
-			options->stdio[i] = copy;
-	}
-	/* When the lease ends, ask home: it may have given this attempt up. */
-	if (lease_ms / 1000 < WIRE_SILENCE_S) {
-		options->patience_s = lease_ms ? lease_ms / 1000 + 1 : 0;
-		options->again = NULL;
-	} else if (options->again_ms > (uint32_t)lease_ms - WIRE_SILENCE_S * 1000) {
-		options->again_ms = (uint32_t)lease_ms - WIRE_SILENCE_S * 1000 + 1000;
-	}
-}
-
-static void drop_outputs(const struct run_stream_options *options)
-{
-	for (int i = 1; i < 3; i++)
-		if (options->stdio[i] > 2)
-			close(options->stdio[i]);
 }
 
 /* A detached job prints only its name. */
@@ -526,6 +525,7 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 		.arg = &contact,
 	};
 	struct run_result *result = &run->result;
+	struct run_data data;
 	int fd, status;
 
 	memcpy(self.job, spec->job, sizeof(self.job));
@@ -534,19 +534,28 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 	if (find_target(run, answer, &target, err))
 		return -1;
 	target.pair = &run->pair;
+	if (spec->data && run_data_init(&data, &run->along.set, run->along.memory, spec->node))
+		return iocom_err_set(err, -1, "out of memory for the job's data");
+	if (spec->data)
+		contact.data = options.data = &data;
 	if (answer->begun)
 		fd = run->stream;
 	else if (run_connect(&target, spec, &fd, &records, err))
+		fd = -1;
+	if (fd < 0) {
+		if (spec->data)
+			run_data_fini(&data);
 		return -1;
+	}
 	options.records = run_target_records(&target, &records);
 	run->stream = -1;
 	if (run->request.ask.restarts >= 0)
-		keep_outputs(&options, (int)answer->lease_ms);
+		run_again_keep_outputs(&options, (int)answer->lease_ms);
 	status = run_stream(&options, fd, result);
 	records_erase(&records);
 	explicit_bzero(target.key, sizeof(target.key));
 	if (run->request.ask.restarts >= 0)
-		drop_outputs(&options);
+		run_again_drop_outputs(&options);
 	if (result->state == RUN_LOST && run->request.ask.restarts < 0 && !result->signal &&
 	    !result->left && strcmp(result->text, ATTACH_ELSEWHERE) != 0)
 		status = run_home(run->request.run_dir, spec->job, result);
@@ -556,6 +565,8 @@ static int run_there(struct run *run, const struct placement *answer, const stru
 	if (run->detach && result->state == RUN_STARTED && !status)
 		return print_name(run, spec->job);
 	tell_end(run, result, status);
+	if (spec->data)
+		status = run_data_end(&data, run->name, status);
 	return status;
 }
 
@@ -659,8 +670,12 @@ static int run_attempts(struct run *run, struct placement *answer, struct iocom_
 static int run_job(struct run *run, struct iocom_err *err)
 {
 	struct placement answer;
-	int rc = cmd_run_place(run, &answer, err) ? RUN_FAILED : 0;
+	int rc = run->worker || run->home ? 0
+					  : placement_data_look(&run->along, &run->request,
+								run->cwd, run->executable, err);
 
+	placement_init(&answer);
+	rc = rc || cmd_run_place(run, &answer, err) ? RUN_FAILED : 0;
 	if (rc)
 		run_report_end(&run->report, "failed", NULL, rc, err->text);
 	else
@@ -734,6 +749,7 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 
 	*failed = false;
 	placement_request_init(&run.request);
+	placement_data_init(&run.along);
 	multi_init(&run.multi);
 	rc = cmd_run_parse(&run, argc, argv, &err);
 	if (rc > 0)
@@ -750,6 +766,7 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 	*failed = run.failed;
 	run_tty_deinit(&run.tty);
 	spec_free(&run.spec);
+	placement_data_free(&run.along);
 	if (run.stream >= 0)
 		close(run.stream);
 	free(run.cwd);

@@ -35,8 +35,9 @@ const char ask_help[] =
 	"  --requests N    requests in all, in place of --io\n"
 	"  --mem SIZE      memory, for example 500M or 2Gi\n"
 	"  --cpu-time S    seconds of computation at the reference speed\n"
-	"  --data PATH|SIZE  data that it reads and that must be at hand; informs the\n"
-	"                  cost only\n"
+	"  --data PATH|SIZE  what it reads and what must be at hand: a SIZE informs the\n"
+	"                  cost; a PATH (file or directory, below this one) goes along with\n"
+	"                  iocom run\n"
 	"  SIZE: bytes, or with K M G T (powers of 1000) or Ki Mi Gi Ti (powers of 1024)\n";
 
 void placement_request_init(struct placement_request *r)
@@ -170,7 +171,7 @@ static int request_take_io(struct placement_request *r, const struct request_opt
 	return 0;
 }
 
-/* --data takes a file or a size. */
+/* --data takes a file or directory, or a size. */
 static int request_take_data(struct placement_request *r, const struct request_option *o,
 			     const char *text, struct iocom_err *err)
 {
@@ -185,11 +186,9 @@ static int request_take_data(struct placement_request *r, const struct request_o
 		return iocom_err_set(err, -EINVAL,
 				     "--data takes a size or a path that exists; '%s': %s", text,
 				     strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return iocom_err_set(err, -EINVAL,
-				     "--data '%s' is not a regular file; give its size instead",
-				     text);
-	r->ask.need.value[o->need] = (double)st.st_size / o->unit;
+	if (r->names.ndata == DATA_PATHS)
+		return iocom_err_set(err, -EINVAL, "--data can name at most %d paths", DATA_PATHS);
+	r->names.data[r->names.ndata++] = text;
 	return 0;
 }
 
@@ -283,11 +282,33 @@ static int requests_of_bytes(const struct placement_request *r, struct need_opti
 	return 0;
 }
 
+/* How much --data names, where nobody has looked at all of it: for these only files count. */
+static int data_of_names(const struct placement_request *r, struct need_options *need,
+			 struct iocom_err *err)
+{
+	double bytes = 0;
+
+	if (!r->names.ndata || need->value[NEED_DATA_MB] >= 0 || *r->ask.shared)
+		return 0;
+	for (size_t i = 0; i < r->names.ndata; i++) {
+		struct stat st;
+
+		if (stat(r->names.data[i], &st) || !S_ISREG(st.st_mode))
+			return iocom_err_set(err, -EINVAL,
+					     "--data '%s' is not a regular file; give its size "
+					     "instead",
+					     r->names.data[i]);
+		bytes += (double)st.st_size;
+	}
+	need->value[NEED_DATA_MB] = bytes / 1e6;
+	return 0;
+}
+
 int placement_request_needs(const struct placement_request *r, struct need_options *out,
 			    struct iocom_err *err)
 {
 	*out = r->ask.need;
-	return requests_of_bytes(r, out, err);
+	return data_of_names(r, out, err) ? -EINVAL : requests_of_bytes(r, out, err);
 }
 
 int placement_request_pack(const struct placement_request *r, bool run, const char *cwd,
@@ -303,7 +324,7 @@ int placement_request_pack(const struct placement_request *r, bool run, const ch
 				     "the name of the directory or of the command is longer than "
 				     "%zu bytes",
 				     sizeof(ask.cwd) - 1);
-	if (requests_of_bytes(r, &ask.need, err))
+	if (data_of_names(r, &ask.need, err) || requests_of_bytes(r, &ask.need, err))
 		return -EINVAL;
 	strcpy(ask.cwd, cwd);
 	strcpy(ask.executable, executable);

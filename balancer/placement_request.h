@@ -11,14 +11,16 @@
 #include <msgpack.h>
 #include <stdbool.h>
 
+#include "balancer/data/data_set.h"
 #include "iocom/err.h"
 #include "balancer/view/placement.h"
 
 struct placement_request {
 	struct placement_ask ask;
-	const char *run_dir; /* borrowed from argv; NULL: not given */
-	double io_bytes;     /* --io: all that the job reads and writes; below 0: not given */
-	const char *shown;   /* what listings show instead of the command; NULL: the command */
+	const char *run_dir;	 /* borrowed from argv; NULL: not given */
+	double io_bytes;	 /* --io: all that the job reads and writes; below 0: not given */
+	struct data_names names; /* --data PATH; borrowed from argv */
+	const char *shown;	 /* what listings show instead of the command; NULL: the command */
 };
 
 /* getopt_long returns these values for our options; they are above all characters. */

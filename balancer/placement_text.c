@@ -2,6 +2,7 @@
 /* A placement answer for people; see placement_text.h. */
 #include "balancer/placement_text.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,53 @@ void placement_text_line(const struct placement *p, FILE *out)
 		fputc('.', out);
 	}
 	fputc('\n', out);
+}
+
+/* How long the data that N lacks takes on the way from home, in ms; MB: how much that is. */
+static double data_way_ms(const struct placement *p, const struct placement_node *n, double *mb)
+{
+	const struct iocom_vector *home = &p->nodes[0].vector, *there = &n->vector;
+	const char *text = p->ask.data_held;
+	double link = fmin(home->network_mb_per_s, there->network_mb_per_s), held = 0, one;
+	char node[IOCOM_NAME_MAX];
+
+	while (placement_held_next(&text, node, &one))
+		if (!strcmp(node, there->name))
+			held = one;
+	*mb = fmax(p->need.value[NEED_DATA_MB] - held, 0);
+	if (!(link > 0))
+		return NAN;
+	return rules_transfer_cost_ms(0, *mb, link, home->disks ? home->disk_mb_per_s : 0,
+				      there->disks ? there->disk_mb_per_s : 0);
+}
+
+/* What the data's way takes to the chosen node, or, at home, to the one where it takes least. */
+static void print_data(const struct placement *p, FILE *out)
+{
+	const char *chosen = placement_reason_chosen(p);
+	bool away = strcmp(chosen, p->home) != 0;
+	const struct placement_node *node = NULL;
+	double least = INFINITY, lacks = 0, mb;
+	char way[32];
+
+	if (!p->need_given || !(p->need.value[NEED_DATA_MB] > 0))
+		return;
+	for (size_t i = 1; i < p->nnodes; i++) {
+		double ms = data_way_ms(p, &p->nodes[i], &mb);
+
+		if (!(ms < least) || (away && strcmp(p->nodes[i].vector.name, chosen) != 0))
+			continue;
+		least = ms;
+		lacks = mb;
+		node = &p->nodes[i];
+	}
+	if (!node)
+		return;
+	listing_span(way, sizeof(way), least);
+	say(out, 0,
+	    "Data: %.1f MB %s. %s lacks %.1f MB of it%s: %s on the way, counted in its price.",
+	    p->need.value[NEED_DATA_MB], p->ask.data && away ? "goes along" : "must be at hand",
+	    node->vector.name, lacks, away ? "" : " (no other node less)", way);
 }
 
 /* Lists where each task of a parallel job runs: "n1 2, n3 1". */
@@ -489,6 +537,7 @@ void placement_text_print(const struct placement *p, const char *took, FILE *out
 		say(out, 0, "Comment: %s", p->ask.comment);
 	print_story(p, took, out);
 	placement_text_unmet(p, "Warning: ", out);
+	print_data(p, out);
 	print_need(p, out);
 	placement_text_print_reasons(&p->plan, out);
 	print_named(p, out);

@@ -225,6 +225,10 @@ bench-remote: all $(BUILD)/tests/tools/laps ## a command elsewhere, against ssh,
 bench-rest: all ## what an agent costs that has nothing to do: part of a core, memory (root, 2 minutes)
 	@IOCOM_BUILD=$(abspath $(BUILD)) python3 -B tests/bench/rest.py
 
+.PHONY: bench-live
+bench-live: all $(BUILD)/tests/tools/work ## the live scheme: data that goes along (root, a quiet machine, 3 minutes)
+	@for part in tests/bench/live/*.sh; do IOCOM_BUILD=$(abspath $(BUILD)) bash $$part || exit 1; done
+
 # The effect of placement on real applications; tests/effect/README.md says what it does.
 CHOOSERS ?= core
 JOBS     ?= 40

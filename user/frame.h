@@ -50,6 +50,9 @@ enum frame_type {
 	 * all other frames of the stream inside records (user/channel/stream_hello.h) */
 	FRAME_HELLO = 14,
 	FRAME_WELCOME = 15,
+	/* shim <-> CLI: bytes of the messages with which a job's data goes along
+	 * (user/data_stage.h); none from the shim: it is the client's turn */
+	FRAME_STAGE = 16,
 };
 
 #define FRAME_STREAMS	3

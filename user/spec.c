@@ -87,7 +87,8 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 16 + (spec->tty.wanted ? 1 : 0) + spec->worker);
+	pack_begin(&pk, &buffer,
+		   16 + (spec->tty.wanted ? 1 : 0) + spec->worker + (spec->data ? 1 : 0));
 	pack_u64(&pk, "v", SPEC_VERSION);
 	pack_str(&pk, "job", spec->job);
 	pack_str(&pk, "node", spec->node);
@@ -109,6 +110,8 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	if (spec->worker)
 		pack_bool(&pk, "worker", true);
 	pack_u64(&pk, "spool_bytes", spec->spool_bytes);
+	if (spec->data)
+		pack_u64(&pk, "data", spec->data);
 	if (buffer.size > SPEC_PACKED_MAX) {
 		msgpack_sbuffer_destroy(&buffer);
 		return iocom_err_set(
@@ -250,12 +253,17 @@ static int take_names(const msgpack_object *map, struct spec *spec, struct iocom
 /* Reads keys that an older client does not send; absent means off. */
 static int take_later(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
 {
+	uint64_t data = 0;
+
 	if (unpack_get(map, "detach") && unpack_bool(map, "detach", &spec->detach))
 		return spec_bad(err, "detach");
 	if (unpack_get(map, "worker") && unpack_bool(map, "worker", &spec->worker))
 		return spec_bad(err, "worker");
 	if (unpack_get(map, "spool_bytes") && unpack_u64(map, "spool_bytes", &spec->spool_bytes))
 		return spec_bad(err, "spool_bytes");
+	if (unpack_get(map, "data") && (unpack_u64(map, "data", &data) || data > DATA_FLAGS))
+		return spec_bad(err, "data");
+	spec->data = (uint32_t)data;
 	return 0;
 }
 

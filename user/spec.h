@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "iocom/err.h"
+#include "user/data_stage.h"
 #include "user/terminal.h"
 
 #define SPEC_VERSION	      2
@@ -23,6 +24,8 @@
 #define SPEC_PACKED_MAX	      (3u << 20)
 #define SPEC_VALUES_MAX	      (2 * SPEC_ARGS_MAX + 512) /* arguments, variables, and the fields */
 #define SPEC_CREDENTIAL_TTL_S 60
+/* Directory of a spec whose data goes along: the node makes one and names it. */
+#define SPEC_CWD_DATA "/nonexistent/data-goes-along"
 /* Job and node of a spec that goes with its submission: home, which starts it, names them. */
 #define SPEC_UNPLACED "unplaced"
 
@@ -52,6 +55,7 @@ struct spec {
 	bool detach;	      /* the job needs no client; its output is kept on the target's disk */
 	uint64_t spool_bytes; /* most bytes of output kept; 0: the target's own limit */
 	struct terminal tty;
+	uint32_t data; /* DATA_FLAG_*: the job's data goes along (data_stage.h) */
 };
 
 void spec_free(struct spec *spec); /* frees what it points to, not SPEC */

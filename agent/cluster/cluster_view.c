@@ -212,6 +212,8 @@ uint64_t cluster_view_charge(struct cluster_view *v, const struct view_charge *c
 	c->said.request.com_ms = NULL; /* vectors do not tell communication either */
 	c->said.request.corrections = NULL;
 	c->said.request.ncorrections = 0;
+	c->said.request.held = NULL;
+	c->said.request.nheld = 0;
 	c->said.request.correction = 0;
 	c->entry = node->entry;
 	*(node->last ? &node->last->next : &node->first) = c;

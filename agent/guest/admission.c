@@ -206,6 +206,14 @@ static int admission_walk(const char *path, const struct account *user, bool in_
 	return rc;
 }
 
+/* A program below the working directory goes along with a job that brings its data. */
+static bool brings_program(const struct job_order *o)
+{
+	size_t n = strlen(o->cwd);
+
+	return o->data && !strncmp(o->executable, o->cwd, n) && o->executable[n] == '/';
+}
+
 static int walk_cwd(const struct job_order *o, const struct account *user, bool in_memory)
 {
 	struct stat st;
@@ -216,12 +224,31 @@ static int walk_cwd(const struct job_order *o, const struct account *user, bool 
 	return rc || may_execute(&st, user) ? rc : -EACCES;
 }
 
+/* The job's data is at home on a shared file system: here its directory must be the same one. */
+static void check_shared(const struct job_order *o, struct admission_verdict *v)
+{
+	char here[SHARED_FS_MAX];
+	int rc = shared_fs_name(SHARED_FS_TABLE, o->cwd, here, sizeof(here));
+
+	if (rc)
+		admission_refuse(
+			v, "path-missing",
+			"working directory %.80s is not on a shared file system here, but on "
+			"%.80s at home",
+			o->cwd, o->shared);
+	else if (strcmp(here, o->shared) != 0)
+		admission_refuse(v, "path-missing",
+				 "working directory %.60s is %.70s here, but %.70s at home", o->cwd,
+				 here, o->shared);
+}
+
 bool admission_paths_in_memory(const struct job_order *o, const struct account *user)
 {
 	struct stat st;
 
-	return walk_cwd(o, user, true) >= 0 &&
-	       (o->executable[0] != '/' || admission_walk(o->executable, user, true, &st) >= 0);
+	return !*o->shared && (o->data || walk_cwd(o, user, true) >= 0) &&
+	       (o->executable[0] != '/' || brings_program(o) ||
+		admission_walk(o->executable, user, true, &st) >= 0);
 }
 
 bool admission_paths(const struct job_order *o, const struct account *user, atomic_int *at,
@@ -232,11 +259,13 @@ bool admission_paths(const struct job_order *o, const struct account *user, atom
 
 	*v = (struct admission_verdict){.admitted = true};
 	atomic_store(at, ADMISSION_AT_CWD);
-	rc = walk_cwd(o, user, false);
+	rc = o->data ? 0 : walk_cwd(o, user, false);
 	if (rc < 0)
 		admission_refuse(v, "path-missing", "working directory %.120s: %s", o->cwd,
 				 strerror(-rc));
-	if (rc < 0 || o->executable[0] != '/')
+	if (rc >= 0 && *o->shared)
+		check_shared(o, v);
+	if (!v->admitted || o->executable[0] != '/' || brings_program(o))
 		return v->admitted;
 	atomic_store(at, ADMISSION_AT_EXECUTABLE);
 	rc = admission_walk(o->executable, user, false, &st);

@@ -118,6 +118,8 @@ static int guest_start_launch(struct guest *guest, struct job *job, const struct
 					      loop_boot_ns(guest->base->loop)),
 		.spool_max = job->attached ? 0 : job->spool_bytes,
 		.spill_max = job->attached ? job->spool_bytes : 0,
+		.data_dir = guest->base->set->data_dir,
+		.data_cache_bytes = (uint64_t)guest->base->set->data_cache_mb << 20,
 		.spec = start->spec,
 		.spec_length = start->length,
 		.spare = &guest->spare,

@@ -49,10 +49,12 @@ struct launch_order {
 	/* The job's cgroup is below its user's, which gets these limits; NULL: jobs/JOB, as once.
 	 */
 	const struct cgroup_limits *user_limits;
-	bool guest;	    /* the job came from another node: its cgroup is in guests/ */
-	uint64_t spool_max; /* at most this much output of a detached job is kept */
-	uint64_t spill_max; /* and this much that the client of an attached job did not take */
-	const void *spec;   /* packed, as received */
+	bool guest;	      /* the job came from another node: its cgroup is in guests/ */
+	uint64_t spool_max;   /* at most this much output of a detached job is kept */
+	uint64_t spill_max;   /* and this much that the client of an attached job did not take */
+	const char *data_dir; /* where jobs have their data that goes along; NULL: nowhere */
+	uint64_t data_cache_bytes; /* and how much of it is kept for one user */
+	const void *spec;	   /* packed, as received */
 	uint32_t spec_length;
 	struct launch_spare *spare; /* NULL: start a new process */
 };

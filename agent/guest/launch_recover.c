@@ -179,7 +179,7 @@ static int groups_of(const char *scope_cgroup, uid_t uid, const char *job,
 	return rc ? rc : cgroup_name(&mounts, scope_cgroup, flat, &groups[2], NULL);
 }
 
-void launch_bury(const char *scope_cgroup, uid_t uid, const char *job)
+static void bury_groups(const char *scope_cgroup, uid_t uid, const char *job)
 {
 	struct cgroup groups[GROUPS];
 
@@ -190,6 +190,16 @@ void launch_bury(const char *scope_cgroup, uid_t uid, const char *job)
 		if (i < GROUPS - 1)
 			cgroup_user_leave(&groups[i]);
 	}
+}
+
+/* The processes with which its data goes along have a group beside the job's. */
+void launch_bury(const char *scope_cgroup, uid_t uid, const char *job)
+{
+	char data[SPEC_JOB_MAX + sizeof(DATA_GROUP)];
+
+	bury_groups(scope_cgroup, uid, job);
+	snprintf(data, sizeof(data), "%s" DATA_GROUP, job);
+	bury_groups(scope_cgroup, uid, data);
 }
 
 void launch_kill(const char *scope_cgroup, uid_t uid, const char *job)

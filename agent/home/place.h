@@ -13,6 +13,7 @@
 
 #define PLACE_HOPS    3
 #define PLACE_LEARNED 256
+#define PLACE_HELD    64 /* nodes that have some of the job's data; of others nothing is known */
 
 struct place {
 	struct place *next;
@@ -25,6 +26,7 @@ struct place {
 	struct rules_request request;
 	char learned[PLACE_LEARNED], light[PLACE_LEARNED]; /* placement */
 	struct outcomes_factors factors;		   /* the request points to them */
+	struct rules_held held[PLACE_HELD];		   /* and to these */
 	uint64_t seed;					   /* the seed of the decision */
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
 	/* `at`: the next node to ask; behind the last one, home is next */

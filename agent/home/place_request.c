@@ -2,6 +2,7 @@
 /* What a submission asks for: policy, node, need, restarts; see place.c. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/home/place.h"
@@ -85,10 +86,43 @@ static void take_corrections(struct place *p, struct iocom_err *err)
 	p->request.correction = p->factors.others;
 }
 
+static int held_by_node(const void *a, const void *b)
+{
+	const struct rules_held *x = a, *y = b;
+
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/*
+ * Takes which nodes have how much of the job's data.  Its user says so, and nobody else's decision
+ * looks at it; what is no node of the view, or named again, does not count.
+ */
+static void take_data_held(struct place *p)
+{
+	const char *text = p->placement.ask.data_held;
+	char node[IOCOM_NAME_MAX];
+	size_t n = 0, kept = 0;
+	double mb;
+
+	while (n < PLACE_HELD && placement_held_next(&text, node, &mb)) {
+		uint32_t index = place_request_index(p->home, node);
+
+		if (index != UINT32_MAX && index != 0)
+			p->held[n++] = (struct rules_held){.node = index, .mb = mb};
+	}
+	qsort(p->held, n, sizeof(*p->held), held_by_node);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || p->held[kept - 1].node != p->held[i].node)
+			p->held[kept++] = p->held[i];
+	p->request.held = p->held;
+	p->request.nheld = kept;
+}
+
 static void take_need(struct place *p, struct iocom_err *err)
 {
 	place_take_class(p, err);
 	need_request(&p->order.need, &p->request);
+	take_data_held(p);
 	take_corrections(p, err);
 }
 
@@ -110,6 +144,8 @@ static void take_order(struct place *p, uid_t uid)
 	o->uid = uid;
 	o->submit_ns = loop_real_ns(base->loop);
 	o->forced = *ask->node != 0;
+	o->data = ask->data;
+	snprintf(o->shared, sizeof(o->shared), "%s", ask->shared);
 	o->durable = ask->detach || *ask->again;
 }
 

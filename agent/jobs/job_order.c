@@ -12,7 +12,11 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 17u + o->keyed + o->renews + o->durable);
+	msgpack_pack_map(&pk, 17u + o->keyed + o->renews + o->durable + o->data + !!*o->shared);
+	if (*o->shared)
+		pack_bin(&pk, "shared", o->shared, strlen(o->shared));
+	if (o->data)
+		pack_bool(&pk, "data", true);
 	if (o->durable)
 		pack_bool(&pk, "durable", true);
 	if (o->keyed)
@@ -73,6 +77,9 @@ int job_order_unpack(struct job_order *o, const msgpack_object *map)
 	    hops > 1000 ||
 	    (unpack_get(map, "lease_ms") && unpack_u64(map, "lease_ms", &lease_ms)) ||
 	    lease_ms > UINT32_MAX || unpack_bool(map, "forced", &o->forced) ||
+	    (unpack_get(map, "shared") &&
+	     unpack_str(map, "shared", o->shared, sizeof(o->shared))) ||
+	    (unpack_get(map, "data") && unpack_bool(map, "data", &o->data)) ||
 	    (unpack_get(map, "durable") && unpack_bool(map, "durable", &o->durable)) ||
 	    unpack_str(map, "class", o->class_name, sizeof(o->class_name)) ||
 	    unpack_str(map, "command", o->command, sizeof(o->command)) ||

@@ -12,6 +12,7 @@
 #include "iocom/vector.h"
 #include "balancer/view/need.h"
 #include "user/channel/secret.h"
+#include "user/shared_fs.h"
 #include "user/spec.h"
 
 /* Home's order to a target; the target keeps it for a restart. */
@@ -32,7 +33,9 @@ struct job_order {
 	uint32_t lease_ms; /* the lease of a restartable job at another node (leases.h); else 0 */
 	bool durable;	   /* it begins when the target's disk has it: its start is told */
 	bool renews;	   /* its shim renews the lease itself */
-	bool keyed;	   /* it has the secret of this attempt (user/channel/secret.h) */
+	bool data;	   /* its data goes along: it needs no directory there */
+	char shared[SHARED_FS_MAX]; /* what its directory must be there, too; "": anything */
+	bool keyed;		    /* it has the secret of this attempt (user/channel/secret.h) */
 	uint8_t secret[SECRET_BYTES];
 	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */
 	double home_cpu; /* L_CPU of home with the job, if that decided; else 0 */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/jobs/journal_sql.h"
+#include "user/clock.h"
 
 int journal_submit(struct journal *j, const struct journal_job *job, struct iocom_err *err)
 {
@@ -53,13 +54,16 @@ int journal_home_unbegun(struct journal *j, const char *node, uint64_t end_ns,
 	return rc ? rc : sqlite3_changes(j->file.db);
 }
 
+/* The data of a job that takes it along may be on its way for long: it has a day. */
 int journal_home_stale(struct journal *j, uint64_t before_ns)
 {
+	uint64_t day_ns = 86400 * CLOCK_NS_PER_S;
 	int rc = journal_change(
 		j, NULL,
 		"UPDATE home SET state='failed', kind=3, text='it never started: its client"
-		" or its node went away' WHERE state='starting' AND submit_ns<?1",
-		"i", I(before_ns));
+		" or its node went away' WHERE state='starting' AND submit_ns<?1 AND"
+		" (submit_ns<?2 OR instr(coalesce(place,''), '\"data\":true')=0)",
+		"ii", I(before_ns), I(before_ns > day_ns ? before_ns - day_ns : 0));
 
 	return rc ? rc : sqlite3_changes(j->file.db);
 }

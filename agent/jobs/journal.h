@@ -156,7 +156,10 @@ int journal_home_state(struct journal *j, const char *job, const char *state, ui
  */
 int journal_home_unbegun(struct journal *j, const char *node, uint64_t end_ns,
 			 struct iocom_err *err);
-/* Fails those that were placed before BEFORE_NS and never started.  Returns how many. */
+/*
+ * Fails those that were placed before BEFORE_NS, a day before it if their data goes along, and
+ * never started.  Returns how many.
+ */
 int journal_home_stale(struct journal *j, uint64_t before_ns);
 /*
  * Calls lost what was submitted before BEFORE_NS and runs at a node for which GONE says

@@ -206,6 +206,8 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 		rc = leash_listen(&shim->leash, shim->order.run_dir, err);
 	if (!rc && shim->order.pam[0])
 		rc = begin_session(shim, &identity, err);
+	if (!rc && spec->data)
+		rc = stage_take(shim, &identity, err);
 	if (!rc)
 		rc = begin_in_time(shim, err);
 	if (!rc && shim->lease.until_ms)
@@ -223,6 +225,7 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	shim->streams.spool = shim->spool;
 	shim->streams.record = shim->record;
 	memcpy(shim->owner, spec->nonce, sizeof(shim->owner));
+	shim->gives = spec->data & DATA_FLAG_BRING;
 	leash_started(&shim->leash, shim->child.pid, shim->group.id);
 	if (shim_tell_started(shim))
 		shim_client_lost(shim);

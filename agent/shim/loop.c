@@ -80,7 +80,7 @@ static int send_signal(struct shim *shim, int signal)
 	return kill(shim->child.pid, signal) ? errno : 0;
 }
 
-static int loop_take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, uint32_t length)
+int shim_take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, uint32_t length)
 {
 	switch (type) {
 	case FRAME_DATA:
@@ -99,6 +99,8 @@ static int loop_take_frame(struct shim *shim, uint8_t type, const uint8_t *paylo
 	case FRAME_WINSIZE:
 		return shim->streams.tty ? tty_resize(streams_tty(&shim->streams), payload, length)
 					 : -EPROTO;
+	case FRAME_STAGE: /* it was on its way when this ended */
+		return shim->order.spec.data ? 0 : -EPROTO;
 	default:
 		return -EPROTO;
 	}
@@ -114,7 +116,7 @@ int shim_serve_client(struct shim *shim)
 	if (rc <= 0)
 		return rc;
 	while ((rc = wire_next(&shim->client, &type, &payload, &length)) == 0) {
-		rc = loop_take_frame(shim, type, payload, length);
+		rc = shim_take_frame(shim, type, payload, length);
 		if (rc)
 			break;
 	}

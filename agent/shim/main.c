@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/shim/data_io.h"
 #include "agent/shim/shim.h"
 
 /* Fills descriptors 0, 1 and 2, so that no pipe of the job ever gets one of these numbers. */
@@ -60,6 +61,14 @@ int main(int argc, char **argv)
 	struct shim *shim;
 	int rc = 0, last, record;
 
+	if (argc > 1 && !strcmp(argv[1], DATA_TAKE_WORD))
+		return data_take_main(argc - 2, argv + 2);
+	if (argc > 1 && !strcmp(argv[1], DATA_GIVE_WORD))
+		return data_give_main();
+	if (argc > 2 && !strcmp(argv[1], DATA_SWEEP_WORD)) {
+		scratch_sweep(argv[2]);
+		return 0;
+	}
 	if (argc > 1 && !strcmp(argv[1], "--version")) {
 		printf("iocom-shim %s\n", IOCOM_VERSION);
 		return 0;

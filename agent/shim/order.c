@@ -136,6 +136,18 @@ static int take_user_limits(const msgpack_object *map, struct order *order)
 		       : 0;
 }
 
+/* An older agent has no place for data. */
+static int take_data(const msgpack_object *map, struct order *order)
+{
+	if (!unpack_get(map, "data_dir"))
+		return 0;
+	return unpack_str(map, "data_dir", order->data_dir, sizeof(order->data_dir)) ||
+			       unpack_u64(map, "data_cache_bytes", &order->data_cache_bytes) ||
+			       order->data_cache_bytes > DATA_BYTES_MAX
+		       ? -EBADMSG
+		       : 0;
+}
+
 static int order_take(const msgpack_object *map, struct order *order, struct iocom_err *err)
 {
 	uint64_t version, uid, gid;
@@ -164,7 +176,7 @@ static int order_take(const msgpack_object *map, struct order *order, struct ioc
 	    (unpack_u64(map, "lease_until_ms", &order->lease_until_ms) || !order->lease_until_ms))
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	if (take_begin(map, order) || take_spill(map, order) || take_renew(map, order) ||
-	    take_user_limits(map, order))
+	    take_user_limits(map, order) || take_data(map, order))
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	order->uid = (uid_t)uid;
 	order->gid = (gid_t)gid;

@@ -12,6 +12,7 @@
  *   attached job       spill_max
  *   unusual limit      begin_ms
  *   account known      user (name), groups (bin: gid_t, with the primary one)
+ *   data may go along  data_dir, data_cache_bytes
  *   from another node  guest (bool): its cgroup is in guests/, not in jobs/
  *   group per user     user_tasks, user_memory_bytes, user_swap_bytes: its limits (0: none); an
  *                      older agent sends none of them and looks for the job at jobs/JOB
@@ -85,7 +86,9 @@ struct order {
 	struct order_renew renew;
 	bool by_user; /* the job's cgroup is below its user's, which has these limits */
 	struct cgroup_limits user_limits;
-	bool guest; /* its user's cgroup is among those of guests */
+	bool guest;		   /* its user's cgroup is among those of guests */
+	char data_dir[1024];	   /* where jobs have their data that goes along; "": nowhere */
+	uint64_t data_cache_bytes; /* most of it that is kept for one user */
 	struct spec spec;
 	bool replay; /* send an ended job's output: only `jobs_dir` and the members below count */
 	struct attach_ask ask;

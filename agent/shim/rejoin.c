@@ -182,8 +182,10 @@ void shim_attach(struct shim *shim, int fd, const struct records *records,
 		say_and_close(&shim->client, ATTACH_ELSEWHERE);
 	else
 		wire_deinit(&shim->client);
-	if (!*ask->resume)
+	if (!*ask->resume) {
 		memcpy(shim->owner, ask->nonce, sizeof(shim->owner));
+		shim->gives = false; /* another client knows nothing of what was to be fetched */
+	}
 	shim->client = wire;
 	shim->client_gone = false;
 	shim->told_exit = shim->known = false;
@@ -199,6 +201,12 @@ static int send_rest(struct shim *shim)
 
 	if (rc || shim->told_exit || !streams_sent(&shim->streams))
 		return rc;
+	if (shim->gives) {
+		shim->gives = false;
+		stage_give(shim);
+		if (shim->client_gone)
+			return -EPIPE;
+	}
 	shim->told_exit = true;
 	/* A client that knows gaps was told of each where it is. */
 	if (!shim->streams.gaps && shim->streams.spool.fd[1] >= 0) {

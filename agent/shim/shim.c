@@ -110,6 +110,7 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 
 	streams_init(&shim->streams, none);
 	spool_init(&shim->spool);
+	scratch_init(&shim->scratch);
 	leash_init(&shim->leash, fd_leash, "");
 	shim->renew.fd = -1;
 	rc = order_read(fd_order, &shim->order, &err);
@@ -133,6 +134,7 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 	}
 	if (shim->audit > 0)
 		(void)audit_told(shim->audit, SHIM_AUDIT_MS);
+	scratch_remove(&shim->scratch);
 	renew_deinit(&shim->renew);
 	streams_deinit(&shim->streams);
 	wire_deinit(&shim->client);

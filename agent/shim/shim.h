@@ -31,7 +31,9 @@
 #include "agent/shim/pam.h"
 #include "user/record.h"
 #include "agent/shim/renew.h"
+#include "agent/shim/scratch.h"
 #include "agent/shim/spare.h"
+#include "agent/shim/stage.h"
 #include "agent/shim/streams.h"
 #include "agent/shim/user_group.h"
 #include "user/wire.h"
@@ -70,8 +72,10 @@ struct shim {
 	bool given_up; /* we wait no longer for a client or for what is still in the pipes */
 	struct child child;
 	struct streams streams;
-	struct spool spool;  /* until the streams take it */
-	uint64_t started_ms; /* CLOCK_BOOTTIME, as all *_ms members */
+	struct spool spool;	/* until the streams take it */
+	struct scratch scratch; /* the directory of a job whose data went along */
+	bool gives;		/* when the job is over, its client fetches files */
+	uint64_t started_ms;	/* CLOCK_BOOTTIME, as all *_ms members */
 	bool main_ended, hung_up, killed;
 	uint64_t ended_ms, hung_up_ms, killed_ms;
 	struct record_exit end;
@@ -92,6 +96,8 @@ void shim_loop(struct shim *shim);
 void shim_client_lost(struct shim *shim);
 /* Reads once from the client, then obeys all complete frames. Returns 0 or negative errno. */
 int shim_serve_client(struct shim *shim);
+/* Obeys one frame of the client. Returns 0 or -EPROTO. */
+int shim_take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, uint32_t length);
 /* Serves one connection of the control socket. */
 void shim_serve_control(struct shim *shim);
 /* shim.c: tells the audit log that the job has started, or has ended or was refused. */

@@ -57,12 +57,25 @@ static bool corrections_sane(const struct rules_request *r)
 	return true;
 }
 
+static bool held_sane(const struct rules_request *r)
+{
+	const struct rules_held *h = r->held;
+
+	if (r->nheld > 0 && h == NULL)
+		return false;
+	for (size_t i = 0; i < r->nheld; i++)
+		if (!cell_sane(&h[i].mb, 1) || (i > 0 && h[i].node <= h[i - 1].node))
+			return false;
+	return true;
+}
+
 int rules_request_check(const struct rules_request *r)
 {
 	if (!SANE(r->cpu_ms, r->io_per_ms, r->request_kb, r->reaccess, r->memory_mb,
 		  r->faults_per_ms, r->initial_mb, r->written_mb, r->implicit_share))
 		return -EINVAL;
-	if (!isfinite(r->requests) || r->tasks < 1 || r->implicit_share > 1 || !corrections_sane(r))
+	if (!isfinite(r->requests) || r->tasks < 1 || r->implicit_share > 1 ||
+	    !corrections_sane(r) || !held_sane(r))
 		return -EINVAL;
 	return r->com_ms == NULL || cell_sane(r->com_ms, r->tasks) ? 0 : -EINVAL;
 }

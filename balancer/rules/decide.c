@@ -46,7 +46,7 @@ bool rules_test_response(struct rules_decision *d, struct rules_tests *t, uint32
 	const struct rules_cell *c = &d->view->cells[k];
 
 	return rules_test(t, RULES_C_RESPONSE, k, rules_response_home(d),
-			  rules_response_at(d, c, k) + rules_cost_to(d, c));
+			  rules_response_at(d, c, k) + rules_cost_to(d, c, k));
 }
 
 double rules_discrepancy(const struct rules_decision *d, double home, double k, double added)
@@ -185,7 +185,7 @@ int rules_expect(struct rules *r, const struct rules_view *view, uint32_t home, 
 	decision_init(&d, r, view, home, request, NULL);
 	there_ms = home_ms = expected_at(&d, home);
 	if (node != home)
-		there_ms = expected_at(&d, node) + rules_cost_to(&d, &view->cells[node]);
+		there_ms = expected_at(&d, node) + rules_cost_to(&d, &view->cells[node], node);
 	*out = (struct rules_expectation){
 		.there_factor = rules_factor_at(&d, node),
 		.home_factor = rules_factor_at(&d, home),

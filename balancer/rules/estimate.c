@@ -133,12 +133,52 @@ static double estimate_network(const struct rules_decision *d, const struct rule
 	return c->network > 0 ? c->network : d->params->network_mb_per_s;
 }
 
-double rules_cost_to(const struct rules_decision *d, const struct rules_cell *c)
+/* The part of the initial data that must be moved to a node that has HELD of it. */
+static double missing_mb(const struct rules_request *j, double held)
+{
+	return held < j->initial_mb ? j->initial_mb - held : 0;
+}
+
+const struct rules_held *rules_held_at(const struct rules_request *j, uint32_t node)
+{
+	size_t low = 0, high = j->nheld;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (j->held[middle].node == node)
+			return &j->held[middle];
+		if (j->held[middle].node < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+double rules_missing_mb(const struct rules_request *j, uint32_t node)
+{
+	const struct rules_held *held = rules_held_at(j, node);
+
+	return held != NULL ? missing_mb(j, held->mb) : j->initial_mb;
+}
+
+/* No node lacks less. */
+static double least_missing_mb(const struct rules_request *j)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < j->nheld; i++)
+		most = estimate_greater(most, j->held[i].mb);
+	return missing_mb(j, most);
+}
+
+double rules_cost_to(const struct rules_decision *d, const struct rules_cell *c, uint32_t node)
 {
 	double link = estimate_lesser(estimate_network(d, d->at_home), estimate_network(d, c));
 
-	return rules_transfer_cost_ms(d->params->fixed_cost_ms, d->request->initial_mb, link,
-				      d->at_home->disk_mb_per_s, c->disk_mb_per_s);
+	return rules_transfer_cost_ms(d->params->fixed_cost_ms, rules_missing_mb(d->request, node),
+				      link, d->at_home->disk_mb_per_s, c->disk_mb_per_s);
 }
 
 /* The part of the floor that does not depend on the node. */
@@ -146,13 +186,14 @@ void rules_floor_init(struct rules_decision *d)
 {
 	const struct rules_request *j = d->request;
 	double path = 1 / estimate_network(d, d->at_home), factor = least_factor(d);
+	double moved = least_missing_mb(j);
 
 	if (d->at_home->disk_mb_per_s > 0)
 		path += 1 / d->at_home->disk_mb_per_s;
 	d->floor = (struct rules_floor){
-		.fixed_ms = d->params->fixed_cost_ms + 1000 * j->initial_mb * path,
+		.fixed_ms = d->params->fixed_cost_ms + 1000 * moved * path,
 		.cpu = j->cpu_ms * d->reference_mips * factor,
-		.mb = 1000 * j->initial_mb,
+		.mb = 1000 * moved,
 	};
 	/* Buffer hits may save requests: if they count, I/O has no floor. */
 	if (d->params->literal_requests || d->params->rates == RULES_RATES_WALL) {

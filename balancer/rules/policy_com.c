@@ -213,13 +213,14 @@ static double response_at_home(const struct rules_decision *d, uint32_t t)
  * R_{t,mig}: the cost to start t elsewhere: its image over the network, its data over both
  * disks.
  */
-static double policy_com_cost_to(const struct rules_decision *d, const struct rules_cell *c)
+static double policy_com_cost_to(const struct rules_decision *d, const struct rules_cell *c,
+				 uint32_t k)
 {
 	double from = d->at_home->network > 0 ? d->at_home->network : d->params->network_mb_per_s;
 	double to = c->network > 0 ? c->network : d->params->network_mb_per_s;
 
 	return rules_migration_cost_ms(d->params->fixed_cost_ms, d->request->memory_mb,
-				       d->request->initial_mb, from < to ? from : to,
+				       rules_missing_mb(d->request, k), from < to ? from : to,
 				       d->at_home->disk_mb_per_s, c->disk_mb_per_s);
 }
 
@@ -228,7 +229,7 @@ static bool test_response(const struct rules_decision *d, const struct slave *s,
 {
 	const struct rules_cell *c = &d->view->cells[k];
 	double there = rules_response_at(d, c, k) + com_time(d, s, k),
-	       cost = policy_com_cost_to(d, c);
+	       cost = policy_com_cost_to(d, c, k);
 
 	if (d->params->com_printed_cost)
 		return rules_test(t, RULES_C_COM_RESPONSE, k, s->response + cost, there);

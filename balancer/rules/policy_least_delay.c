@@ -34,7 +34,7 @@ static double price_at(const struct rules_decision *d, uint32_t k)
 	struct rules_delay delay;
 
 	rules_delay_at(d, c, k, &delay);
-	return delay.response + d->params->delay_harm * delay.harm + rules_cost_to(d, c);
+	return delay.response + d->params->delay_harm * delay.harm + rules_cost_to(d, c, k);
 }
 
 /* Returns home's price, and gives its parts as a reason. */
@@ -100,16 +100,23 @@ static uint32_t greatest_common_divisor(uint32_t a, uint32_t b)
 	return a;
 }
 
-/* Prices MOST nodes, distinct ones that the salt draws: each step leads to the next of them. */
+/*
+ * Prices MOST nodes: those that have some of the job's data, then distinct ones that the salt
+ * draws, each step leads to the next of them.
+ */
 static void delay_examine_drawn(struct rules_decision *d, struct offers *o, uint32_t most)
 {
+	const struct rules_request *j = d->request;
 	uint32_t count = d->view->count, k = (uint32_t)(rules_mix(d->salt) % count);
 	uint32_t step = 1 + (uint32_t)(rules_mix(d->salt + 1) % (count - 1));
 
 	while (greatest_common_divisor(count, step) != 1)
 		step = step % (count - 1) + 1;
+	for (size_t i = 0; i < j->nheld && d->examined < most; i++)
+		if (j->held[i].node < count && j->held[i].node != d->home)
+			delay_examine(d, o, j->held[i].node);
 	for (uint32_t i = 0; i < count && d->examined < most; i++) {
-		if (k != d->home)
+		if (k != d->home && rules_held_at(j, k) == NULL)
 			delay_examine(d, o, k);
 		k = (uint32_t)(((uint64_t)k + step) % count);
 	}

@@ -14,6 +14,7 @@
 
 #include "user/attach.h"
 #include "iocom/err.h"
+#include "balancer/run/run_data.h"
 #include "balancer/run/run_tty.h"
 #include "balancer/view/placement.h"
 #include "user/channel/stream_hello.h"
@@ -207,6 +208,7 @@ struct run_stream_options {
 	void (*gap)(void *arg, int stream, uint64_t from, uint64_t to);
 	/* the job, the node, and in `resume` the nonce of this connection */
 	const struct attach_ask *self;
+	struct run_data *data; /* what goes along with the job; NULL: nothing */
 	void *arg;
 };
 
@@ -250,6 +252,13 @@ int run_again(int (*ask)(void *arg, struct placement *answer, struct iocom_err *
 	      uint64_t least_ms, struct run_result *result, struct placement *answer,
 	      struct iocom_err *err);
 
+/*
+ * run_stream closes its outputs at the end: OPTIONS get copies for a further attempt, and the time
+ * within which home is asked about this one, whose lease lasts LEASE_MS.
+ */
+void run_again_keep_outputs(struct run_stream_options *options, int lease_ms);
+void run_again_drop_outputs(const struct run_stream_options *options);
+
 /* --- run_report.c: --status-fd, one JSON object a line --- */
 
 struct run_report {
@@ -262,6 +271,8 @@ struct run_report {
 void run_report_print(int fd, json_t *line);
 
 void run_report_placed(const struct run_report *report, const struct placement *answer);
+/* The job's data is there. */
+void run_report_staged(const struct run_report *report, const struct run_data *data);
 void run_report_started(const struct run_report *report, uint64_t pid);
 /* STATE "exited", "failed" or "lost"; STATUS is what `iocom run` returns. */
 void run_report_end(const struct run_report *report, const char *state,

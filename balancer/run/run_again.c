@@ -101,3 +101,27 @@ int run_again(int (*ask)(void *arg, struct placement *answer, struct iocom_err *
 		pause_ms(wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS);
 	}
 }
+
+void run_again_keep_outputs(struct run_stream_options *options, int lease_ms)
+{
+	for (int i = 1; i < 3; i++) {
+		int copy = fcntl(i, F_DUPFD_CLOEXEC, 3);
+
+		if (copy >= 0)
+			options->stdio[i] = copy;
+	}
+	/* When the lease ends, ask home: it may have given this attempt up. */
+	if (lease_ms / 1000 < WIRE_SILENCE_S) {
+		options->patience_s = lease_ms ? lease_ms / 1000 + 1 : 0;
+		options->again = NULL;
+	} else if (options->again_ms > (uint32_t)lease_ms - WIRE_SILENCE_S * 1000) {
+		options->again_ms = (uint32_t)lease_ms - WIRE_SILENCE_S * 1000 + 1000;
+	}
+}
+
+void run_again_drop_outputs(const struct run_stream_options *options)
+{
+	for (int i = 1; i < 3; i++)
+		if (options->stdio[i] > 2)
+			close(options->stdio[i]);
+}

@@ -49,6 +49,30 @@ void run_report_placed(const struct run_report *report, const struct placement *
 	run_report_print(report->fd, line);
 }
 
+void run_report_staged(const struct run_report *report, const struct run_data *data)
+{
+	const struct data_stats *s = &data->stats;
+	json_t *line;
+
+	if (report->fd < 0)
+		return;
+	line = line_new(report, "staged");
+	if (line && data->has_stats)
+		json_object_set_new(line, "data",
+				    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
+					      "copied_bytes", (json_int_t)s->copied_bytes,
+					      "copied_files", (json_int_t)s->copied_files,
+					      "found_bytes", (json_int_t)s->found_bytes,
+					      "found_files", (json_int_t)s->found_files,
+					      "evicted_bytes", (json_int_t)s->evicted_bytes,
+					      "evicted_files", (json_int_t)s->evicted_files,
+					      "cache_bytes", (json_int_t)s->cache_bytes,
+					      "cache_quota_bytes", (json_int_t)s->quota_bytes,
+					      "staged_ms",
+					      (double)(data->ended_ms - data->begun_ms)));
+	run_report_print(report->fd, line);
+}
+
 void run_report_started(const struct run_report *report, uint64_t pid)
 {
 	json_t *line;

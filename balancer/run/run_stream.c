@@ -291,12 +291,57 @@ static int job_exited(struct run_stream *s, const uint8_t *payload, uint32_t len
 	return 0;
 }
 
+/* Data that goes along failed at our end: the job does not begin, or its outputs are not fetched.
+ */
+static void run_stream_data_failed(struct run_stream *s, int rc)
+{
+	struct run_data *data = s->options->data;
+
+	if (!*data->err.text) {
+		run_broken(s, rc);
+		return;
+	}
+	if (run_data_give_up(data))
+		return;
+	s->over = true;
+	s->result->state = RUN_REFUSED;
+	snprintf(s->result->text, sizeof(s->result->text), "%.500s", data->err.text);
+}
+
+static int run_stream_take_stage(struct run_stream *s, const uint8_t *payload, uint32_t length)
+{
+	int rc;
+
+	if (!s->options->data)
+		return -EPROTO;
+	rc = run_data_take(s->options->data, payload, length);
+	if (rc)
+		run_stream_data_failed(s, rc);
+	return 0;
+}
+
+/* Sends what goes along, a piece whenever the node has taken the last one. */
+static void run_stream_send_data(struct run_stream *s)
+{
+	struct run_data *data = s->options->data;
+	int rc = 0;
+
+	while (!rc && data && run_data_sends(data) && wire_idle(&s->wire) && !run_quiet(s))
+		rc = run_data_send(data, &s->wire);
+	if (rc)
+		run_stream_data_failed(s, rc);
+}
+
 static int run_stream_take_frame(struct run_stream *s, uint8_t type, const uint8_t *payload,
 				 uint32_t length)
 {
 	switch (type) {
 	case FRAME_STARTED:
+		if (s->options->data)
+			run_data_started(s->options->data);
 		return job_started(s, payload, length);
+	case FRAME_STAGE:
+		return run_stream_take_stage(s, payload, length);
 	case FRAME_DATA:
 		return run_stream_take_data(s, payload, length);
 	case FRAME_CREDIT:
@@ -349,10 +394,22 @@ bool run_leaves(const struct run_stream *s, int signal)
 	       (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT);
 }
 
+/* Nothing of the job runs while its data goes along or comes back: such a signal is for us. */
+static bool run_stream_ends_data(const struct run_stream *s, int signal)
+{
+	return s->options->data && run_data_under_way(s->options->data) &&
+	       (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT);
+}
+
 /* Before the start we keep one signal, and a second one gives up; later they are forwarded. */
 static void run_stream_take_signal(struct run_stream *s, int signal)
 {
 	bool started = s->result->state == RUN_STARTED;
+
+	if (run_stream_ends_data(s, signal)) {
+		run_abandon(s, signal);
+		return;
+	}
 
 	if (s->over || (!started && s->kept_signal) || (started && run_leaves(s, signal))) {
 		if (signal != SIGCONT && signal != SIGTSTP)
@@ -439,6 +496,7 @@ static void run_stream_serve(struct run_stream *s, const struct pollfd entries[E
 		run_broken(s, -EPIPE);
 	if (entries[ENTRY_WIRE].revents & ~POLLOUT && !s->cut)
 		serve_wire(s);
+	run_stream_send_data(s);
 	if (entries[ENTRY_SIGNAL].revents)
 		run_stream_serve_signals(s);
 	if (entries[ENTRY_IN].revents && input_wanted(s) && run_keys_there(s))

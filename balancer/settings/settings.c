@@ -438,6 +438,10 @@ static const struct config_key keys[] = {
 	 FIELD(spool_total_mb), 0, 1048576, NULL},
 	{"spool-user-mb", "N", "MiB of one user, root exempt; 0: half of all", "0", CONFIG_COUNT,
 	 FIELD(spool_user_mb), 0, 1048576, NULL},
+	{"data-dir", "DIR", "data that goes along with jobs [STATE_DIR-data]", NULL, CONFIG_STRING,
+	 FIELD(data_dir), 0, 0, check_absolute},
+	{"data-cache-mb", "N", "MiB of it that are kept for one user", "10240", CONFIG_COUNT,
+	 FIELD(data_cache_mb), 0, 1e9, NULL},
 	{"metrics-listen", "A[:P]", "serve /metrics for Prometheus here [nowhere; P: port+3]", NULL,
 	 CONFIG_CUSTOM, NONE, 0, 0, set_metrics},
 	{"metrics-max-jobs", "N", "jobs with metrics of their own; the rest are 'other'", "200",
@@ -602,6 +606,9 @@ int settings_complete(struct settings *s, struct iocom_err *err)
 	} else {
 		s->address[0] = 0;
 	}
+	if (!s->data_dir[0] && snprintf(s->data_dir, sizeof(s->data_dir), "%s-data",
+					s->state_dir) >= (int)sizeof(s->data_dir))
+		return iocom_err_set(err, -EINVAL, "the name of the state directory is too long");
 	for (size_t i = 0; i < s->npeers; i++)
 		if (!s->peers[i].port)
 			s->peers[i].port = (uint16_t)s->port;

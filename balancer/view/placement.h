@@ -33,6 +33,8 @@
 #define PLACEMENT_COMMAND_MAX  256
 #define PLACEMENT_BYTES_MAX    (1ull << 60)
 #define PLACEMENT_INPUT_ID_MAX ((1ull << 53) - 1)
+#define PLACEMENT_HELD_MAX     2048
+#define PLACEMENT_SHARED_MAX   512	   /* SHARED_FS_MAX */
 #define PLACEMENT_SPEC_MAX     (64u << 10) /* a longer spec has a message of its own */
 
 /*
@@ -78,7 +80,14 @@
 	/* the bytes of the files that its command names, and what tells command and files from    \
 	   others (balancer/job_input.h); they inform its own user's profiles only */              \
 	X(COUNT, input_bytes, "input_bytes", PLACEMENT_BYTES_MAX, KEPT)                            \
-	X(COUNT, input_id, "input_id", PLACEMENT_INPUT_ID_MAX, KEPT)
+	X(COUNT, input_id, "input_id", PLACEMENT_INPUT_ID_MAX, KEPT)                               \
+	/* the job's data goes along: elsewhere it runs in a directory of its own */               \
+	X(FLAG, data, "data", 0, KEPT)                                                             \
+	/* the shared file system that its directory is on (user/shared_fs.h): nothing is copied   \
+	   where the same one is at that place */                                                  \
+	X(BYTES, shared, "shared", PLACEMENT_SHARED_MAX, KEPT)                                     \
+	/* which nodes have how much of it, "NODE=BYTES,..." */                                    \
+	X(TEXT, data_held, "data_held", PLACEMENT_HELD_MAX, KEPT)
 
 #define PLACEMENT_MEMBER_TEXT(member, bound)		   char member[bound];
 #define PLACEMENT_MEMBER_NAME(member, bound)		   char member[bound];
@@ -190,6 +199,11 @@ void placement_ask_pack(const struct placement_ask *ask, msgpack_sbuffer *out);
 /* Skips unknown keys: a newer CLI may send them.  Returns 0 or -EINVAL with the reason in ERR. */
 int placement_ask_unpack(struct placement_ask *ask, const msgpack_object *map,
 			 struct iocom_err *err);
+/*
+ * Takes the next node of a text as in `data_held`, and MB that it has.  Returns false at the end,
+ * and where the text is not as it should be.
+ */
+bool placement_held_next(const char **text, char node[IOCOM_NAME_MAX], double *mb);
 /* Returns whether TEXT may be a LINE: UTF-8 without control characters. */
 bool placement_line_valid(const char *text);
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "balancer/view/msgpack_map.h"
@@ -202,4 +203,24 @@ int placement_ask_unpack(struct placement_ask *ask, const msgpack_object *map,
 	for (uint32_t i = 0; i < map->via.map.size && !rc; i++)
 		rc = placement_take_entry(ask, &map->via.map.ptr[i], err);
 	return rc;
+}
+
+bool placement_held_next(const char **text, char node[IOCOM_NAME_MAX], double *mb)
+{
+	const char *at = *text, *equals = strchr(at, '=');
+	unsigned long long bytes;
+	char *end;
+
+	if (!equals || equals == at || equals - at >= IOCOM_NAME_MAX || equals[1] < '0' ||
+	    equals[1] > '9')
+		return false;
+	errno = 0;
+	bytes = strtoull(equals + 1, &end, 10);
+	if (errno || bytes > PLACEMENT_BYTES_MAX || (*end && *end != ','))
+		return false;
+	memcpy(node, at, (size_t)(equals - at));
+	node[equals - at] = 0;
+	*mb = (double)bytes / 1e6;
+	*text = end + (*end == ',');
+	return true;
 }

@@ -340,6 +340,7 @@ int recording_view(struct recording *r, struct view_file *view)
 		.job = *d->request,
 		.com_ms = r->own.com_ms,
 		.corrections = r->own.corrections,
+		.held = r->own.held,
 	};
 	return 0;
 }

@@ -25,6 +25,7 @@ static const struct field asked_fields[] = {
 	JOB_FIELDS,
 	KNOWN("corrections"),
 	KNOWN("correction"),
+	KNOWN("held"),
 };
 
 /* Reads one value per task; missing ones are 0. */
@@ -89,8 +90,12 @@ static int by_node(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-static int read_each_correction(struct field_reader *r, const json_t *object,
-				const struct view_places *places, struct rules_correction *out)
+/* Reads the value of one node. */
+typedef int (*view_job_value)(struct field_reader *r, const json_t *value, double *out);
+
+static int read_each_node(struct field_reader *r, const json_t *object,
+			  const struct view_places *places, view_job_value read,
+			  struct rules_correction *out)
 {
 	const char *name;
 	json_t *value;
@@ -101,7 +106,7 @@ static int read_each_correction(struct field_reader *r, const json_t *object,
 
 		rc = correction_node(r, places, name, &out->node);
 		if (!rc)
-			rc = view_job_factor(r, value, &out->factor);
+			rc = read(r, value, &out->factor);
 		if (rc)
 			return rc;
 		out++;
@@ -110,26 +115,61 @@ static int read_each_correction(struct field_reader *r, const json_t *object,
 	return 0;
 }
 
+/* Reads the list KEY of numbers by node, in the order of the nodes. */
+static int read_by_node(struct field_reader *r, const char *key, const char *expected,
+			const json_t *object, const struct view_places *places, view_job_value read,
+			struct rules_correction **out)
+{
+	size_t mark = field_enter(r, key, 0), n = json_object_size(object);
+	struct rules_correction *list;
+	int rc;
+
+	if (!json_is_object(object))
+		return field_expected(r, expected, object);
+	list = calloc(n + 1, sizeof(*list));
+	if (!list)
+		return iocom_err_set(r->err, -ENOMEM, "out of memory");
+	rc = read_each_node(r, object, places, read, list);
+	if (rc) {
+		free(list);
+		return rc;
+	}
+	qsort(list, n, sizeof(*list), by_node);
+	*out = list;
+	field_leave(r, mark);
+	return 0;
+}
+
 static int read_corrections(struct field_reader *r, const json_t *object,
 			    const struct view_places *places, struct rules_request *job,
 			    struct view_job_own *own)
 {
-	size_t mark = field_enter(r, "corrections", 0), n = json_object_size(object);
-	int rc;
+	int rc = read_by_node(r, "corrections", "an object of factors by the nodes' names", object,
+			      places, view_job_factor, &own->corrections);
 
-	if (!json_is_object(object))
-		return field_expected(r, "an object of factors by the nodes' names", object);
-	own->corrections = calloc(n + 1, sizeof(*own->corrections));
-	if (!own->corrections)
-		return iocom_err_set(r->err, -ENOMEM, "out of memory");
-	rc = read_each_correction(r, object, places, own->corrections);
-	if (rc)
-		return rc;
-	qsort(own->corrections, n, sizeof(*own->corrections), by_node);
 	job->corrections = own->corrections;
-	job->ncorrections = n;
-	field_leave(r, mark);
-	return 0;
+	job->ncorrections = rc ? 0 : json_object_size(object);
+	return rc;
+}
+
+static int read_held(struct field_reader *r, const json_t *object, const struct view_places *places,
+		     struct rules_request *job, struct view_job_own *own)
+{
+	size_t n = json_object_size(object);
+	struct rules_correction *list = NULL;
+	int rc = read_by_node(r, "held", "an object of MB by the nodes' names", object, places,
+			      field_number, &list);
+
+	if (!rc) {
+		own->held = calloc(n + 1, sizeof(*own->held));
+		rc = own->held ? 0 : iocom_err_set(r->err, -ENOMEM, "out of memory");
+	}
+	for (size_t i = 0; !rc && i < n; i++)
+		own->held[i] = (struct rules_held){list[i].node, list[i].factor};
+	free(list);
+	job->held = own->held;
+	job->nheld = rc ? 0 : n;
+	return rc;
 }
 
 static int read_correction(struct field_reader *r, const json_t *value, double *out)
@@ -148,9 +188,28 @@ static int read_corrected(struct field_reader *r, const json_t *object,
 {
 	const json_t *nodes = json_object_get(object, "corrections");
 	const json_t *others = json_object_get(object, "correction");
+	const json_t *held = json_object_get(object, "held");
 	int rc = others ? read_correction(r, others, &job->correction) : 0;
 
+	if (!rc && held)
+		rc = read_held(r, held, places, job, own);
 	return rc || !nodes ? rc : read_corrections(r, nodes, places, job, own);
+}
+
+static json_t *held_json(const struct rules_request *job,
+			 const char *(*name)(const void *arg, uint32_t index), const void *arg)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; object && i < job->nheld; i++) {
+		const char *node = name(arg, job->held[i].node);
+
+		if (node && field_set(object, node, json_real(job->held[i].mb))) {
+			json_decref(object);
+			return NULL;
+		}
+	}
+	return object;
 }
 
 static json_t *corrections_json(const struct rules_request *job,
@@ -216,6 +275,7 @@ void view_job_free(struct view_job_own *own)
 {
 	free(own->com_ms);
 	free(own->corrections);
+	free(own->held);
 	*own = (struct view_job_own){0};
 }
 
@@ -243,6 +303,8 @@ json_t *view_job_json(const struct rules_request *job,
 		rc = field_set(object, "com_ms", com_json(job));
 	if (!rc && name && job->ncorrections)
 		rc = field_set(object, "corrections", corrections_json(job, name, arg));
+	if (!rc && name && job->nheld)
+		rc = field_set(object, "held", held_json(job, name, arg));
 	if (!rc && name && job->correction > 0)
 		rc = field_set(object, "correction", json_real(job->correction));
 	if (!rc)

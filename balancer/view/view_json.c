@@ -44,6 +44,7 @@ void view_file_fini(struct view_file *view)
 	free(view->nodes);
 	free(view->com_ms);
 	free(view->corrections);
+	free(view->held);
 	*view = (struct view_file){0};
 }
 
@@ -76,6 +77,22 @@ static void remove_correction(struct view_file *view, uint32_t index)
 	job->ncorrections = kept;
 }
 
+static void remove_held(struct view_file *view, uint32_t index)
+{
+	struct rules_request *job = &view->job;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < job->nheld; i++) {
+		struct rules_held h = view->held[i];
+
+		if (h.node == index)
+			continue;
+		h.node -= h.node > index;
+		view->held[kept++] = h;
+	}
+	job->nheld = kept;
+}
+
 void view_file_remove(struct view_file *view, uint32_t index)
 {
 	view_node_fini(&view->nodes[index]);
@@ -83,6 +100,7 @@ void view_file_remove(struct view_file *view, uint32_t index)
 		(view->nnodes - index - 1) * sizeof(*view->nodes));
 	view->nnodes--;
 	remove_correction(view, index);
+	remove_held(view, index);
 	if (view->home > index)
 		view->home--;
 	else if (view->home == index)
@@ -105,6 +123,8 @@ int view_file_charge(struct view_file *view, uint32_t index, const struct rules_
 	grown[node->ncharged].tasks = 1;
 	grown[node->ncharged].corrections = NULL;
 	grown[node->ncharged].ncorrections = 0;
+	grown[node->ncharged].held = NULL;
+	grown[node->ncharged].nheld = 0;
 	grown[node->ncharged].correction = 0;
 	grown[node->ncharged++].com_ms = NULL;
 	return 0;
@@ -249,6 +269,7 @@ static int read_job(struct field_reader *r, const json_t *object, const json_t *
 	rc = view_job_read(r, object, view->params.rates, &places, &view->job, &own);
 	view->com_ms = own.com_ms;
 	view->corrections = own.corrections;
+	view->held = own.held;
 	return rc;
 }
 

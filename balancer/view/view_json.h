@@ -17,7 +17,7 @@
  *               cap), cores 1, disk_fixed_ms 8, disk_mb_per_s 40, disk_parallel 0 (1),
  *               request_kb 250, request_sd_kb 50, network_mb_per_s the view's: FC's machine
  *   task, job   request_kb 250, reaccess 5 (wall: 0), requests null, tasks 1,
- *               com_ms a list of zeros, corrections {}, correction 1; every other
+ *               com_ms a list of zeros, corrections {}, correction 1, held {}; every other
  *               amount 0
  *   measured    missing: the disk and CPU state follow from the tasks.  In parts:
  *               disk_utilisation = arrivals * service, and the other way round;
@@ -33,7 +33,8 @@
  * Beyond the published fields, a node may have "cores", "measured" may have "io_tasks", a task
  * "pinned", and a node "charged": requests in the form of "job" that home has placed there, in
  * that order, since the node's last vector (MODEL 3.0).  "job" may have "corrections", factors by
- * the nodes' names, and "correction", that of the other nodes (MODEL 2.1).
+ * the nodes' names, and "correction", that of the other nodes (MODEL 2.1), and "held", MB by the
+ * nodes' names (MODEL 2.3).
  */
 #ifndef IOCOM_VIEW_JSON_H
 #define IOCOM_VIEW_JSON_H
@@ -63,9 +64,10 @@ struct view_file {
 	struct rules_params params; /* rates, reference_mips, network_mb_per_s included */
 	struct view_node *nodes;
 	uint32_t nnodes, room;
-	struct rules_request job; /* its lists are the next two, or borrowed */
+	struct rules_request job; /* its lists are the next three, or borrowed */
 	double *com_ms;		  /* job.tasks values, or NULL */
 	struct rules_correction *corrections;
+	struct rules_held *held;
 };
 
 /* Makes an empty view with the defaults of RATES. */

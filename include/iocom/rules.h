@@ -317,6 +317,12 @@ struct rules_correction {
 	double factor; /* RULES_CORRECTION_MIN to RULES_CORRECTION_MAX; 1: none */
 };
 
+/* How much of a job's initial data NODE has already: that need not be moved there (MODEL 2.3). */
+struct rules_held {
+	uint32_t node;
+	double mb;
+};
+
 struct rules_request {
 	double cpu_ms;
 	double io_per_ms; /* wall: its rate when running alone */
@@ -342,6 +348,12 @@ struct rules_request {
 	const struct rules_correction *corrections;
 	size_t ncorrections;
 	double correction; /* the factor of all other nodes, in the same range; 0: none */
+	/*
+	 * What nodes have of `initial_mb`, in ascending order of the nodes, each once; borrowed.
+	 * Others have nothing. A decision uses it; rules_view_charge and rules_migrate do not.
+	 */
+	const struct rules_held *held;
+	size_t nheld;
 };
 
 /*

@@ -270,6 +270,19 @@ static void test_stale(void **state)
 	assert_non_null(strstr(reason(j), "failed it never started"));
 }
 
+/* One whose data goes along may be on its way for a day. */
+static void test_stale_data(void **state)
+{
+	struct journal *j = *state;
+	struct journal_job job = make("h-1-1", 0, 100);
+	uint64_t day_ns = 86400ull * 1000000000;
+
+	journal_submit(j, &job, &err);
+	assert_int_equal(journal_placed(j, "h-1-1", "n2", "{\"data\":true}", NULL, &err), 0);
+	assert_int_equal(journal_home_stale(j, day_ns), 0);
+	assert_int_equal(journal_home_stale(j, day_ns + 101), 1);
+}
+
 static bool is_gone(void *arg, const char *node)
 {
 	return !strcmp(arg, node);
@@ -733,6 +746,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_expectation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_expectation_failure, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stale_data, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_node_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_older, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_target, setup, teardown),

@@ -203,6 +203,36 @@ static void test_corrections(void **state)
 	view_file_fini(&v);
 }
 
+/* What nodes have of the data, too; a node that leaves takes its part along. */
+static void test_held(void **state)
+{
+	struct view_file v, back;
+	struct iocom_err err = {0};
+	json_t *document;
+	size_t n;
+	char *text;
+
+	(void)state;
+	decode("{\"nodes\": [{}, {}, {\"name\": \"x\"}], \"job\": {\"initial_mb\": 9,"
+	       "\"held\": {\"x\": 2.5, \"n1\": 0}}}",
+	       &v);
+	assert_int_equal(v.job.nheld, 2);
+	assert_true(v.job.held[0].node == 0 && v.job.held[0].mb == 0);
+	assert_true(v.job.held[1].node == 2 && v.job.held[1].mb == 2.5);
+	document = view_file_json(&v);
+	text = json_text_dump(document, &n);
+	assert_int_equal(view_file_decode("t.json", text, n, &back, &err), 0);
+	assert_int_equal(back.job.nheld, 2);
+	assert_true(back.job.held[1].node == 2 && back.job.held[1].mb == 2.5);
+	view_file_remove(&back, 0);
+	assert_int_equal(back.job.nheld, 1);
+	assert_true(back.job.held[0].node == 1 && back.job.held[0].mb == 2.5);
+	json_decref(document);
+	free(text);
+	view_file_fini(&v);
+	view_file_fini(&back);
+}
+
 /* A node leaves with its factor, and the others keep theirs. */
 static void test_remove(void **state)
 {
@@ -407,6 +437,11 @@ static const struct {
 	 "job.corrections.n1: expected a number that is not negative, found -1"},
 	{JOB("{\"corrections\": {\"n1\": null}}"),
 	 "job.corrections.n1: expected a number, found null"},
+	{JOB("{\"held\": [1]}"),
+	 "job.held: expected an object of MB by the nodes' names, found a list"},
+	{JOB("{\"held\": {\"n7\": 1}}"), "job.held.n7: expected the name of a node of this view"},
+	{JOB("{\"held\": {\"n1\": -1}}"),
+	 "job.held.n1: expected a number that is not negative, found -1"},
 	{JOB("{\"correction\": 0}"),
 	 "job.correction: expected a factor from 0.25 to 1024, found 0"},
 	{JOB("{\"correction\": \"1\"}"), "job.correction: expected a number, found \"1\""},
@@ -682,7 +717,7 @@ int main(void)
 		cmocka_unit_test(test_as_without), cmocka_unit_test(test_same_answer),
 		cmocka_unit_test(test_same_plan),  cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_manual),	   cmocka_unit_test(test_corrections),
-		cmocka_unit_test(test_remove),
+		cmocka_unit_test(test_remove),	   cmocka_unit_test(test_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

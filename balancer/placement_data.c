@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See placement_data.h. */
+#include "balancer/placement_data.h"
+
+#include "user/shared_fs.h"
+
+_Static_assert(PLACEMENT_SHARED_MAX == SHARED_FS_MAX, "a request names any of them");
+
+#define BYTES_PER_MB 1e6
+
+void placement_data_init(struct placement_data *data)
+{
+	*data = (struct placement_data){.set = {.directory = -1}};
+}
+
+void placement_data_free(struct placement_data *data)
+{
+	data_memory_close(data->memory);
+	data_set_free(&data->set);
+	placement_data_init(data);
+}
+
+int placement_data_look(struct placement_data *data, struct placement_request *request,
+			const char *cwd, const char *executable, struct iocom_err *err)
+{
+	struct placement_ask *ask = &request->ask;
+	int rc;
+
+	if (!request->names.ndata && !request->names.nbrings)
+		return 0;
+	/* All that is named is below this directory, and so at the same place everywhere. */
+	if (cwd && !shared_fs_name(SHARED_FS_TABLE, cwd, ask->shared, sizeof(ask->shared)))
+		return 0;
+	*ask->shared = 0;
+	rc = data_set_look(&data->set, &request->names, executable, err);
+	if (rc)
+		return rc;
+	data->memory = data_memory_open();
+	data_memory_hashes(data->memory, &data->set);
+	data_memory_held(data->memory, &data->set, ask->data_held, sizeof(ask->data_held));
+	if (ask->need.value[NEED_DATA_MB] < 0)
+		ask->need.value[NEED_DATA_MB] = (double)data->set.bytes / BYTES_PER_MB;
+	ask->data = data->used = true;
+	return 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See shared_fs.h. */
+#include "user/shared_fs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool shared_fs_is(const char *type)
+{
+	static const char *const types[] = {
+		"nfs",		"nfs4",	     "cifs",	       "smb3",		 "smbfs",
+		"lustre",	"gpfs",	     "beegfs",	       "fhgfs",		 "ceph",
+		"afs",		"9p",	     "pvfs2",	       "orangefs",	 "ocfs2",
+		"gfs2",		"panfs",     "wekafs",	       "pafs",		 "virtiofs",
+		"fuse.sshfs",	"fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs", "fuse.rclone",
+		"fuse.juicefs", "fuse.s3fs", "fuse.moosefs",   "fuse.lizardfs",	 "fuse.cvmfs2",
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (!strcmp(type, types[i]))
+			return true;
+	return false;
+}
+
+/* The table writes blanks and backslashes as \ooo. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at; at++) {
+		if (at[0] == '\\' && at[1] >= '0' && at[1] <= '3' && at[2] >= '0' && at[2] <= '7' &&
+		    at[3] >= '0' && at[3] <= '7') {
+			*to++ = (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'));
+			at += 3;
+		} else {
+			*to++ = *at;
+		}
+	}
+	*to = 0;
+}
+
+/* A line of the table: which directory of what is mounted where. */
+struct mounted {
+	char *root, *point, *type, *source;
+};
+
+static char *mount_word(char **at)
+{
+	char *word;
+
+	while ((word = strsep(at, " \n")) != NULL && !*word)
+		;
+	return word;
+}
+
+/* Takes LINE apart: ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE OPTIONS. */
+static bool mount_parse(char *line, struct mounted *m)
+{
+	char *at = line, *word;
+
+	for (int i = 0; i < 3; i++)
+		if (!mount_word(&at))
+			return false;
+	m->root = mount_word(&at);
+	m->point = mount_word(&at);
+	do
+		word = mount_word(&at);
+	while (word && strcmp(word, "-") != 0);
+	m->type = word ? mount_word(&at) : NULL;
+	m->source = m->type ? mount_word(&at) : NULL;
+	if (!m->source)
+		return false;
+	unescape(m->root);
+	unescape(m->point);
+	unescape(m->source);
+	return true;
+}
+
+/* Returns the length of POINT if PATH is in it, else -1. */
+static int mount_covers(const char *point, const char *path)
+{
+	size_t n = strlen(point);
+
+	if (!strcmp(point, "/"))
+		return 0;
+	return !strncmp(path, point, n) && (!path[n] || path[n] == '/') ? (int)n : -1;
+}
+
+static int mount_name(const struct mounted *m, const char *rest, char *out, size_t size)
+{
+	const char *root = strcmp(m->root, "/") ? m->root : "";
+	int n = snprintf(out, size, "%s:%s%s", m->source, root, *rest || *root ? rest : "/");
+
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+int shared_fs_name(const char *table, const char *path, char *out, size_t size)
+{
+	FILE *file = fopen(table, "re");
+	char *line = NULL;
+	size_t room = 0;
+	int best = -1, rc = -ENOENT;
+
+	if (!file)
+		return -errno;
+	/* Of mounts at one place, the last one counts. */
+	while (getline(&line, &room, file) > 0) {
+		struct mounted m;
+		int n = mount_parse(line, &m) ? mount_covers(m.point, path) : -1;
+
+		if (n < 0 || n < best)
+			continue;
+		best = n;
+		rc = shared_fs_is(m.type) ? mount_name(&m, path + n, out, size) : -ENOENT;
+	}
+	free(line);
+	fclose(file);
+	return rc;
+}

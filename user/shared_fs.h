@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Which file systems several machines share (NFS, SMB, Lustre, GPFS, BeeGFS, Ceph, sshfs ...), and
+ * whether two machines see the same one at the same path: a job's data that is there need not be
+ * copied.  The answer comes from the mount table, which asks no server: one that is gone holds
+ * nobody up.
+ */
+#ifndef IOCOM_SHARED_FS_H
+#define IOCOM_SHARED_FS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SHARED_FS_MAX 512
+
+/* Returns whether file systems of this TYPE, as the mount table names it, are shared. */
+bool shared_fs_is(const char *type);
+/*
+ * Names what is at PATH (absolute, without links) by the mount table TABLE, a file as
+ * /proc/self/mountinfo: "SOURCE:DIRECTORY", where DIRECTORY is the path within that source. Returns
+ * 0; -ENOENT: it is not on a shared file system; -ENAMETOOLONG; negative errno.
+ */
+int shared_fs_name(const char *table, const char *path, char *out, size_t size);
+#define SHARED_FS_TABLE "/proc/self/mountinfo"
+
+#endif
