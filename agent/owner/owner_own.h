@@ -26,7 +26,9 @@ struct owner_part {
 	struct guest *guest; /* NULL: the agent is being set up */
 	struct owner_rules rules;
 	char path[SETTINGS_PATH_MAX + 16];
-	bool accepts, said; /* what others were told last */
+	struct iocom_err unwritten; /* why the rules are not surely in the file; "": they are */
+	uint64_t tried_ns;	    /* when they were written last, or could not be */
+	bool accepts, said;	    /* what others were told last */
 	char says[IOCOM_NAME_MAX];
 
 	bool somebody; /* works here, as last seen */
@@ -54,7 +56,12 @@ void owner_part_moment(struct owner_part *part, uint64_t age_ns, struct owner_mo
 
 /* Loads the rules into PART. */
 void owner_store_load(struct owner_part *part);
-/* Writes RULES: they survive a power cut.  Returns 0 or negative errno with the reason in ERR. */
+#define OWNER_STORE_UNSURE 1
+/*
+ * Writes RULES.  Returns 0: they survive a power cut; OWNER_STORE_UNSURE, with the reason in ERR:
+ * they are written, but a power cut may bring the former ones back; negative errno with the reason
+ * in ERR: the file is as before.
+ */
 int owner_store_write(const struct owner_part *part, const struct owner_rules *rules,
 		      struct iocom_err *err);
 

@@ -12,7 +12,8 @@
 #include "user/clock.h"
 #include "user/utf8.h"
 
-#define CAPS_AGAIN_NS (10 * CLOCK_NS_PER_S) /* processors come and go */
+#define CAPS_AGAIN_NS  (10 * CLOCK_NS_PER_S) /* processors come and go */
+#define STORE_AGAIN_NS (5 * CLOCK_NS_PER_S)  /* a disk is full for a while */
 
 /* --- now ---------------------------------------------------------------------------- */
 
@@ -68,6 +69,20 @@ void owner_part_tell(struct owner_part *part)
 	part->config.ports.says(part->config.ports.arg, accepts, says);
 }
 
+/* RC and ERR are owner_store_write's. */
+static void part_set_unwritten(struct owner_part *part, int rc, const struct iocom_err *err)
+{
+	part->unwritten.text[0] = 0;
+	if (rc < 0)
+		iocom_err_set(&part->unwritten, rc,
+			      "holds until this agent ends, because it cannot be written: %s",
+			      err->text);
+	else if (rc)
+		iocom_err_set(&part->unwritten, rc,
+			      "is written, but a power cut may bring the former rules back: %s",
+			      err->text);
+}
+
 int owner_part_new(struct owner_part **out, const struct owner_config *config,
 		   struct iocom_err *err)
 {
@@ -84,10 +99,29 @@ int owner_part_new(struct owner_part **out, const struct owner_config *config,
 	return 0;
 }
 
+/* Writes what could not be written.  Returns as owner_store_write. */
+static int part_store_again(struct owner_part *part)
+{
+	struct iocom_err err = {0};
+	int rc = owner_store_write(part, &part->rules, &err);
+
+	part->tried_ns = loop_boot_ns(part->base->loop);
+	if (!rc)
+		log_write(part->base->log, LOG_L_INFO,
+			  "owner: the rules in force are written now, and survive a restart");
+	part_set_unwritten(part, rc, &err);
+	return rc;
+}
+
 void owner_part_free(struct owner_part *part)
 {
-	if (part)
-		owner_sessions_stop(part);
+	if (!part)
+		return;
+	owner_sessions_stop(part);
+	if (part->unwritten.text[0] && part_store_again(part))
+		log_write(part->base->log, LOG_L_ERROR,
+			  "owner: the rules in force may be lost with this agent: %s",
+			  part->unwritten.text);
 	free(part);
 }
 
@@ -103,6 +137,9 @@ void owner_part_chores(struct owner_part *part)
 	owner_part_tell(part);
 	if (part->capped && loop_boot_ns(part->base->loop) - part->capped_ns >= CAPS_AGAIN_NS)
 		owner_caps_apply(part);
+	if (part->unwritten.text[0] &&
+	    loop_boot_ns(part->base->loop) - part->tried_ns >= STORE_AGAIN_NS)
+		(void)part_store_again(part);
 }
 
 void owner_part_reload(struct owner_part *part)
@@ -138,6 +175,16 @@ static json_t *part_closed_json(const struct owner_rules *r)
 	return closed;
 }
 
+/* What the owner should know of the rules in force. */
+static json_t *part_warnings_json(const struct owner_part *part)
+{
+	json_t *warnings = json_array();
+
+	if (part->unwritten.text[0])
+		json_array_append_new(warnings, json_string(part->unwritten.text));
+	return warnings;
+}
+
 static json_t *part_json(struct owner_part *part)
 {
 	const struct owner_rules *r = &part->rules;
@@ -150,7 +197,7 @@ static json_t *part_json(struct owner_part *part)
 	owner_hours_text(r, hours, sizeof(hours));
 	snprintf(boot, sizeof(boot), "%016llx", (unsigned long long)part->base->boot_id);
 	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:b,s:s,s:s,s:I,s:o,s:o,s:{s:s,s:s},s:{s:s,s:s},s:s,"
-			 "s:{s:b,s:i,s:b},s:I}",
+			 "s:{s:b,s:i,s:b},s:I,s:o}",
 			 "version", 1, "node", part->base->set->name, "boot_id", boot, "state",
 			 owner_state_name(r->state), "says", says, "accepts", accepts, "reason",
 			 r->reason, "by", r->by, "since_s", (json_int_t)r->since_s, "caps",
@@ -158,7 +205,8 @@ static json_t *part_json(struct owner_part *part)
 			 r->users_allow, "deny", r->users_deny, "classes", "allow",
 			 r->classes_allow, "deny", r->classes_deny, "hours", hours, "presence",
 			 "on", r->presence, "idle_s", (int)r->idle_s, "somebody",
-			 r->presence && part->somebody, "guests", (json_int_t)use.jobs);
+			 r->presence && part->somebody, "guests", (json_int_t)use.jobs, "warnings",
+			 part_warnings_json(part));
 }
 
 /* --- what is asked --------------------------------------------------------------------- */
@@ -182,8 +230,15 @@ static int part_change(struct owner_part *part, const struct owner_rules *rules,
 {
 	int rc = owner_store_write(part, rules, err);
 
-	if (rc)
-		return rc;
+	/* An owner must be able to close the node on a full disk, too. */
+	if (rc < 0 && !owner_narrows(&part->rules, rules)) {
+		char why[sizeof(err->text)];
+
+		memcpy(why, err->text, sizeof(why));
+		return iocom_err_set(err, rc, "%.400s; nothing is changed", why);
+	}
+	part_set_unwritten(part, rc, err);
+	part->tried_ns = loop_boot_ns(part->base->loop);
 	part->rules = *rules;
 	part->seen_ns = 0;
 	part->base->counters->owner_changes++;
@@ -253,6 +308,9 @@ int owner_part_obey(struct owner_part *part, const struct owner_ask *ask, uid_t 
 		part_audit(part, ask, who, uid, rc ? err->text : "done");
 		if (rc)
 			return rc;
+		if (part->unwritten.text[0])
+			log_write(part->base->log, LOG_L_WARNING, "owner: this %s",
+				  part->unwritten.text);
 	} else if (what == OWNER_EXPEL) {
 		part_audit(part, ask, who, uid, "done");
 		part_expel(part, ask, &expelled);
