@@ -76,6 +76,8 @@ bool owner_caps_any(const struct owner_rules *rules);
 /* What guests may use of a resource here, in cores, bytes, MB/s; below 0: there is no cap. */
 double owner_caps_amount(const struct owner_part *part, enum owner_resource at,
 			 const struct iocom_vector *own);
+/* Returns true, and says why in OUT, if the cap is more than there is. */
+bool owner_caps_idle(const struct owner_part *part, enum owner_resource at, char *out, size_t size);
 /* Writes how the cap is held: "by control group (cpu.max) and admission". */
 void owner_caps_held(const struct owner_part *part, enum owner_resource at, char *out, size_t size);
 
@@ -102,6 +104,15 @@ size_t owner_sessions_find(const char *directory, char ids[OWNER_SESSIONS][OWNER
 /* Reads what loginctl says, and changes TEXT.  Returns as owner_sessions_newest; NOW_S if TEXT says
  * nothing. */
 uint64_t owner_sessions_read(char *text, uint64_t now_s);
+
+/* --- owner_names.c --- */
+
+/*
+ * Calls WARN with a sentence for each name in LIST, which WHAT ("users allow") names, that this
+ * node does not know.  It gives up if the name service is slow.
+ */
+void owner_names_unknown(const struct owner_part *part, const char *what, const char *list,
+			 void (*warn)(void *arg, const char *text), void *arg);
 
 /* --- owner_admit.c --- */
 

@@ -125,11 +125,26 @@ void owner_part_free(struct owner_part *part)
 	free(part);
 }
 
+static void part_warn_log(void *log, const char *text)
+{
+	log_write(log, LOG_L_WARNING, "%s", text);
+}
+
+static void part_names_log(const struct owner_part *part)
+{
+	const struct settings *set = part->base->set;
+
+	owner_names_unknown(part, "owners =", set->owners, part_warn_log, part->base->log);
+	owner_names_unknown(part, "administrators =", set->administrators, part_warn_log,
+			    part->base->log);
+}
+
 void owner_part_begin(struct owner_part *part, struct guest *guest)
 {
 	part->guest = guest;
 	owner_part_tell(part);
 	owner_caps_begin(part);
+	part_names_log(part);
 }
 
 void owner_part_chores(struct owner_part *part)
@@ -145,6 +160,7 @@ void owner_part_chores(struct owner_part *part)
 void owner_part_reload(struct owner_part *part)
 {
 	owner_part_tell(part);
+	part_names_log(part);
 }
 
 /* --- the answer ----------------------------------------------------------------------- */
@@ -179,6 +195,11 @@ static json_t *part_closed_json(const struct owner_rules *r)
 static json_t *part_warnings_json(const struct owner_part *part)
 {
 	json_t *warnings = json_array();
+	char text[200];
+
+	for (enum owner_resource at = 0; at < OWNER_RESOURCES; at++)
+		if (owner_caps_idle(part, at, text, sizeof(text)))
+			json_array_append_new(warnings, json_string(text));
 
 	if (part->unwritten.text[0])
 		json_array_append_new(warnings, json_string(part->unwritten.text));
@@ -211,18 +232,34 @@ static json_t *part_json(struct owner_part *part)
 
 /* --- what is asked --------------------------------------------------------------------- */
 
-static void part_expel(struct owner_part *part, const struct owner_ask *ask, size_t *count)
+/* Returns 0; -ENOENT: some of the jobs named are no guests here, as ERR says. */
+static int part_expel(struct owner_part *part, const struct owner_ask *ask, size_t *count,
+		      struct iocom_err *err)
 {
+	char missing[OWNER_LIST_MAX] = "";
 	uint32_t grace_s = ask->grace_s ? ask->grace_s : OWNER_GRACE_S;
 	char why[160];
 
 	snprintf(why, sizeof(why), "expelled by the owner of node %.40s%s%s", part->base->set->name,
 		 *ask->reason ? ": " : "", ask->reason);
 	*count = 0;
-	for (size_t i = 1; i < ask->nwords; i++)
-		*count += guest_expel(part->guest, ask->words[i], why, grace_s);
+	for (size_t i = 1; i < ask->nwords; i++) {
+		size_t found = guest_expel(part->guest, ask->words[i], why, grace_s), n;
+
+		*count += found;
+		n = strlen(missing);
+		if (!found)
+			snprintf(missing + n, sizeof(missing) - n, "%s%.100s", n ? ", " : "",
+				 ask->words[i]);
+	}
 	if (ask->nwords == 1)
 		*count = guest_expel(part->guest, "", why, grace_s);
+	if (!*missing)
+		return 0;
+	return iocom_err_set(err, -ENOENT,
+			     "node %s has no guest %s (a job's whole name, as `iocom jobs` shows "
+			     "it); expelled: %zu",
+			     part->base->set->name, missing, *count);
 }
 
 static int part_change(struct owner_part *part, const struct owner_rules *rules,
@@ -281,6 +318,19 @@ int owner_part_refuse(struct owner_part *part, uid_t uid, const char *from, cons
 	return iocom_err_set(err, -EPERM, "%s", why);
 }
 
+static void part_warn_json(void *warnings, const char *text)
+{
+	json_array_append_new(warnings, json_string(text));
+}
+
+static void part_names_json(const struct owner_part *part, json_t *warnings)
+{
+	const struct owner_rules *r = &part->rules;
+
+	owner_names_unknown(part, "users allow", r->users_allow, part_warn_json, warnings);
+	owner_names_unknown(part, "users deny", r->users_deny, part_warn_json, warnings);
+}
+
 int owner_part_obey(struct owner_part *part, const struct owner_ask *ask, uid_t uid,
 		    const char *from, json_t **answer, struct iocom_err *err)
 {
@@ -312,10 +362,15 @@ int owner_part_obey(struct owner_part *part, const struct owner_ask *ask, uid_t 
 			log_write(part->base->log, LOG_L_WARNING, "owner: this %s",
 				  part->unwritten.text);
 	} else if (what == OWNER_EXPEL) {
-		part_audit(part, ask, who, uid, "done");
-		part_expel(part, ask, &expelled);
+		int rc = part_expel(part, ask, &expelled, err);
+
+		part_audit(part, ask, who, uid, rc ? err->text : "done");
+		if (rc)
+			return rc;
 	}
 	*answer = part_json(part);
+	if (*answer && what == OWNER_CHANGE && !strcmp(ask->words[0], "users"))
+		part_names_json(part, json_object_get(*answer, "warnings"));
 	if (*answer && what == OWNER_EXPEL)
 		json_object_set_new(*answer, "expelled", json_integer((json_int_t)expelled));
 	return *answer ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");

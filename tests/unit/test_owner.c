@@ -279,6 +279,9 @@ static void test_hours(void **state)
 	assert_true(open_at(&r, 4, 0, 45));
 	changes(&r, "hours|always");
 	assert_int_equal(r.nhours, 0);
+	refused(&r, "hours",
+		"`hours (maintenance)`: expected hours SPANS, such as hours 'mon-fri 20:00-08:00, "
+		"sat+sun 00:00-24:00', or hours always");
 	refused(&r, "hours|mon", "expected hours as");
 	refused(&r, "hours|mon 25:00-26:00", "expected hours as");
 	refused(&r, "hours|mon 24:00-01:00", "expected hours as");

@@ -276,6 +276,64 @@ static void test_caps_by_admission(void **state)
 	assert_string_equal(refusal("n3-1-8", 1001, NULL), "");
 }
 
+/* The warnings in the answer to WORDS, with " | " between them. */
+static const char *warnings(const char *words)
+{
+	static char all[2000];
+	struct owner_ask a = {0};
+	char copy[400], *rest = NULL;
+	json_t *answer = NULL, *text;
+	size_t i;
+
+	snprintf(copy, sizeof(copy), "%s", words);
+	for (char *word = strtok_r(copy, "|", &rest); word; word = strtok_r(NULL, "|", &rest))
+		snprintf(a.words[a.nwords++], OWNER_WORD_MAX, "%s", word);
+	assert_int_equal(owner_part_obey(part, &a, 0, "", &answer, &err), 0);
+	*all = 0;
+	json_array_foreach (json_object_get(answer, "warnings"), i, text)
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? " | " : "",
+			 json_string_value(text));
+	json_decref(answer);
+	return all;
+}
+
+static void test_caps_beyond_the_node(void **state)
+{
+	(void)state;
+	assert_string_equal(warnings("cap|memory=4G"),
+			    "`cap memory=4G` is no cap here: node n1 has only 953.7 M");
+	assert_string_equal(warnings("show"),
+			    "`cap memory=4G` is no cap here: node n1 has only 953.7 M");
+	assert_string_equal(warnings("cap|memory=500M|disk=99MB/s|cpu=100%"), "");
+	assert_string_equal(warnings("cap|disk=200MB/s|network=300MB/s"),
+			    "`cap disk=200MB/s` is no cap here: node n1 has only 100 MB/s | "
+			    "`cap network=300MB/s` is no cap here: node n1 has only 100 MB/s");
+	gstage.own.disk_mb_per_s = gstage.own.network_mb_per_s = 0; /* nobody knows */
+	assert_string_equal(warnings("show"), "");
+}
+
+static void test_unknown_names(void **state)
+{
+	(void)state;
+	assert_string_equal(warnings("users|allow|anna,@users"), "");
+	assert_string_equal(
+		warnings("users|allow|anna,nosuch,@none"),
+		"`users allow nosuch`: node n1 knows no user nosuch; the entry is without "
+		"effect until there is one | `users allow @none`: node n1 knows no group "
+		"none; the entry is without effect until there is one");
+	assert_string_equal(warnings("users|allow|all"), "");
+	assert_string_equal(warnings("users|deny|@none"),
+			    "`users deny @none`: node n1 knows no group none; everybody is denied "
+			    "until there is one");
+	assert_string_equal(warnings("users|deny|@silent,nosuch"), ""); /* nobody can say */
+	strcpy(gstage.set.owners, "anna, nosuch");
+	strcpy(gstage.set.administrators, "other");
+	owner_part_reload(part);
+	assert_int_equal(logged("`owners = nosuch`: node n1 knows no user nosuch;"), 1);
+	assert_int_equal(logged("`administrators = other`: node n1 knows no user other;"), 1);
+	assert_int_equal(logged("knows no"), 2);
+}
+
 static void test_how_caps_are_held(void **state)
 {
 	char held[256];
@@ -294,6 +352,9 @@ static void test_rights(void **state)
 	assert_int_equal(ask(1000, "", "close"), -EPERM);
 	assert_non_null(strstr(err.text, "user anna may not change the owner's rules of node n1"));
 	assert_int_equal(ask(0, "n2", "close"), -EPERM); /* root of another node */
+	assert_non_null(strstr(err.text, "root of node n2 is not root of node n1, "));
+	assert_non_null(
+		strstr(err.text, "if the setting administrators (or owners) of n1 named root"));
 	assert_int_equal(ask(ACCOUNTS_SILENT, "", "close"), -EPERM);
 	assert_int_equal(ask(1000, "", "nonsense"), -EPERM);
 	assert_int_equal(ask(1000, "", "expel"), -EPERM);
@@ -304,6 +365,8 @@ static void test_rights(void **state)
 	assert_int_equal(ask(1000, "", "close"), 0);
 	assert_int_equal(ask(1000, "n2", "drain"), 0);
 	assert_int_equal(ask(1001, "n2", "open"), -EPERM);
+	strcpy(gstage.set.administrators, "root");
+	assert_int_equal(ask(0, "n2", "drain"), 0);
 	strcpy(gstage.set.administrators, "@users");
 	assert_int_equal(ask(1001, "n2", "resume"), 0);
 	assert_string_equal(part->rules.by, "1001@n2");
@@ -683,6 +746,15 @@ static void test_expel(void **state)
 	job = jobs_find(&gstage.guest->jobs, "n2-1-1");
 	assert_true(job->expelled.killed);
 	assert_int_equal(gstage.counters.jobs_expelled, 1);
+	/* One that is not there is an error, but no reason to keep the others. */
+	assert_int_equal(ask(0, "", "expel|n2-1-9|n1-5-5"), -ENOENT);
+	assert_string_equal(err.text, "node n1 has no guest n2-1-9, n1-5-5 (a job's whole name, as "
+				      "`iocom jobs` shows it); expelled: 0");
+	assert_int_equal(logged("expel n2-1-9 n1-5-5 (backup): node n1 has no guest"), 1);
+	assert_int_equal(ask(0, "", "expel|n2-1-9|n2-1-1"), -ENOENT);
+	assert_non_null(strstr(
+		err.text,
+		"no guest n2-1-9 (a job's whole name, as `iocom jobs` shows it); expelled: 1"));
 	/* The rest; a second wish only shortens the grace. */
 	obeys("expel");
 	assert_int_equal(gstage.counters.jobs_expelled, 2);
@@ -875,6 +947,8 @@ int main(void)
 		ON_STAGE(test_users_and_classes),
 		ON_STAGE(test_faucets),
 		ON_STAGE(test_caps_by_admission),
+		ON_STAGE(test_caps_beyond_the_node),
+		ON_STAGE(test_unknown_names),
 		ON_STAGE(test_how_caps_are_held),
 		ON_STAGE(test_rights),
 		ON_STAGE(test_presence),
