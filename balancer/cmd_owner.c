@@ -45,7 +45,8 @@ static const char help[] =
 	"  presence on|off         no new guest while somebody works there, at terminals\n"
 	"                          or in windows\n"
 	"  expel [JOB...]          ends guests: SIGTERM, after the grace SIGKILL;\n"
-	"                          restartable jobs run again elsewhere\n\n"
+	"                          restartable jobs run again, where they get in (close\n"
+	"                          first)\n\n"
 	"  --node NODE      of another node [this one]\n"
 	"  --reason TEXT    why; users whose jobs do not get in read it\n"
 	"  --idle TIME      with presence on: nobody works there after so long without a\n"
@@ -256,6 +257,8 @@ static void owner_print_caps(const json_t *a)
 static int owner_print(const json_t *a)
 {
 	const json_t *presence = json_object_get(a, "presence");
+	json_t *warning;
+	size_t i;
 
 	printf("%-10s %s\n", "node", listing_string(a, "node"));
 	owner_print_state(a);
@@ -271,6 +274,8 @@ static int owner_print(const json_t *a)
 		       listing_number(presence, "idle_s"),
 		       json_is_true(json_object_get(presence, "somebody")) ? "somebody works there"
 									   : "nobody works there");
+	json_array_foreach (json_object_get(a, "warnings"), i, warning)
+		printf("%-10s %s\n", "warning", json_string_value(warning));
 	if (json_object_get(a, "expelled"))
 		printf("%-10s %.0f\n", "expelled", listing_number(a, "expelled"));
 	return listing_end();

@@ -477,6 +477,15 @@ static int cmd_run_ask_again(void *arg, const struct attach_ask *ask, struct rec
 	return run_connect_attach(contact->target, ask, &fd, records, &err) ? -1 : fd;
 }
 
+/* A lost job that is tied to a node is not run anywhere else. */
+static const char *tell_where_again(const struct run *run, const struct run_result *result)
+{
+	if (result->state != RUN_EXITED || result->kind != 3 || result->value != RUN_UNKNOWN ||
+	    run->request.ask.restarts < 0 || !*run->request.ask.node)
+		return "";
+	return " (only at the node that is asked for: --node)";
+}
+
 /* Prints how the job ended if iocom, not the job, is the cause. */
 static void tell_end(const struct run *run, const struct run_result *result, int status)
 {
@@ -486,7 +495,8 @@ static void tell_end(const struct run *run, const struct run_result *result, int
 	if (result->state == RUN_EXITED && result->kind >= 2)
 		state = "failed";
 	if (*result->text && !result->signal && !(run->worker && status == RUN_FAILED))
-		fprintf(stderr, "%s: %s\n", run->name, result->text);
+		fprintf(stderr, "%s: %s%s\n", run->name, result->text,
+			tell_where_again(run, result));
 	if (result->output_error)
 		fprintf(stderr, "%s: output of the job was lost: %s\n", run->name,
 			strerror(result->output_error));

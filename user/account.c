@@ -20,7 +20,8 @@ static bool more_room(char **room, size_t *size)
 	return *size < ROOM_MAX && !array_reserve(*room, *size, *size + 1, ROOM_FIRST);
 }
 
-static int find_user(struct account *account)
+/* By NAME; NULL: by the uid of ACCOUNT. */
+static int find_user(const char *name, struct account *account)
 {
 	struct passwd entry, *found = NULL;
 	char *room = NULL;
@@ -28,8 +29,10 @@ static int find_user(struct account *account)
 	int rc = ERANGE;
 
 	while (rc == ERANGE && more_room(&room, &size))
-		rc = getpwuid_r(account->uid, &entry, room, size, &found);
+		rc = name ? getpwnam_r(name, &entry, room, size, &found)
+			  : getpwuid_r(account->uid, &entry, room, size, &found);
 	if (found) {
+		account->uid = entry.pw_uid;
 		account->gid = entry.pw_gid;
 		account->name = strdup(entry.pw_name);
 	}
@@ -65,7 +68,18 @@ int account_name(uid_t uid, struct account *account)
 	int rc;
 
 	*account = (struct account){.uid = uid};
-	rc = find_user(account);
+	rc = find_user(NULL, account);
+	if (rc)
+		account_free(account);
+	return rc;
+}
+
+int account_named(const char *name, struct account *account)
+{
+	int rc;
+
+	*account = (struct account){0};
+	rc = find_user(name, account);
 	if (rc)
 		account_free(account);
 	return rc;

@@ -26,6 +26,8 @@ struct account_group {
 int account_find(uid_t uid, struct account *account);
 /* Does the same without the groups, which saves a query. */
 int account_name(uid_t uid, struct account *account);
+/* Does the same for a user's name. */
+int account_named(const char *name, struct account *account);
 void account_free(struct account *account);
 bool account_has_group(const struct account *account, gid_t gid);
 /* Looks up a group. Returns 0; -ENOENT: no such group; -ENOMEM; -EIO. After an error there is

@@ -7,9 +7,11 @@
  */
 #include "agent/base/accounts.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "user/clock.h"
@@ -17,13 +19,13 @@
 
 #define GROUP_BYTES 256
 
-enum kind { NAME, WHOLE, GROUP };
+enum kind { NAME, WHOLE, GROUP, NAMED };
 
 struct lookup {
 	struct deadline_task task;
 	enum kind kind;
 	uid_t uid;
-	char group[GROUP_BYTES];
+	char group[GROUP_BYTES];      /* or NAMED's name */
 	struct account account;	      /* NAME's account, without groups */
 	struct account_group members; /* GROUP's */
 	int rc;
@@ -52,6 +54,8 @@ static void look_up(struct deadline_task *task)
 
 	if (l->kind == GROUP)
 		l->rc = account_group(l->group, &l->members);
+	else if (l->kind == NAMED)
+		l->rc = account_named(l->group, &l->account);
 	else if (l->kind == WHOLE)
 		l->rc = account_find(l->uid, &l->account);
 	else
@@ -61,7 +65,7 @@ static void look_up(struct deadline_task *task)
 /* Returns true if KNOWN, which may hold more than ASKED wants, answers it. */
 static bool answers(const struct lookup *known, const struct lookup *asked)
 {
-	if (asked->kind == GROUP || known->kind == GROUP)
+	if (asked->kind >= GROUP || known->kind >= GROUP)
 		return known->kind == asked->kind && !strcmp(known->group, asked->group);
 	return known->uid == asked->uid && known->kind >= asked->kind;
 }
@@ -181,6 +185,30 @@ int accounts_member(void *arg, const char *name, const struct account *user, boo
 	if (!l)
 		return -EHOSTDOWN;
 	return l->rc ? l->rc : account_in_group(user, &l->members);
+}
+
+int accounts_exist(struct accounts *s, const char *name)
+{
+	struct lookup asked = {.kind = *name == '@' ? GROUP : NAMED};
+	const struct lookup *l;
+	char *end;
+	unsigned long uid = strtoul(name, &end, 10);
+	bool stale;
+
+	name += *name == '@';
+	if (strlen(name) >= sizeof(asked.group))
+		return 0;
+	strcpy(asked.group, name);
+	if (asked.kind == NAMED && isdigit((unsigned char)*name) && !*end) {
+		asked.kind = NAME;
+		asked.uid = (uid_t)uid;
+		if (uid > UINT32_MAX)
+			return 0;
+	}
+	l = accounts_ask(s, &asked, &stale);
+	if (!l)
+		return -EHOSTDOWN;
+	return l->rc == -ENOENT ? 0 : l->rc ? l->rc : 1;
 }
 
 void accounts_say(struct accounts *s, uid_t uid, char *out, size_t size)

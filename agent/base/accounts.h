@@ -38,6 +38,9 @@ int accounts_find(struct accounts *accounts, uid_t uid, struct account *account)
  * struct accounts (see users_policy).
  */
 int accounts_member(void *accounts, const char *name, const struct account *user, bool *stale);
+/* Returns 1 if there is a user of this name or uid, or a @group; else 0; negative errno: nobody
+ * knows. */
+int accounts_exist(struct accounts *accounts, const char *name);
 /* Writes the user's name for people to read, or the uid where there is no name or no answer. */
 void accounts_say(struct accounts *accounts, uid_t uid, char *out, size_t size);
 

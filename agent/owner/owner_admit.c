@@ -144,7 +144,13 @@ bool owner_admit_change(const struct owner_part *part, uid_t uid, const char *fr
 	}
 	may = users_listed(&policy, &user, set->owners, doubt, sizeof(doubt)) ||
 	      users_listed(&policy, &user, set->administrators, doubt, sizeof(doubt));
-	if (!may)
+	if (!may && uid == 0)
+		snprintf(why, size,
+			 "root of node %s is not root of node %s, and may not change its owner's "
+			 "rules: it could if the setting administrators (or owners) of %s named "
+			 "root",
+			 from, set->name, set->name);
+	else if (!may)
 		snprintf(why, size,
 			 "user %.64s may not change the owner's rules of node %s: its root, and "
 			 "users in its settings owners and administrators may",

@@ -22,18 +22,45 @@ bool owner_caps_any(const struct owner_rules *rules)
 	return false;
 }
 
-double owner_caps_amount(const struct owner_part *part, enum owner_resource at,
-			 const struct iocom_vector *own)
+/* What the node has of a resource, in cores, bytes, MB/s; 0: nobody knows. */
+static double caps_whole(const struct iocom_vector *own, enum owner_resource at)
 {
-	const struct owner_cap *cap = &part->rules.caps[at];
 	/* A limit on the node's own processors counts as slower ones. */
 	double share = own->cpu_burst > 0 ? own->cpu_speed / own->cpu_burst : 1;
 	const double whole[OWNER_RESOURCES] = {own->cores * share, own->memory_mb * 1e6,
 					       own->disk_mb_per_s, own->network_mb_per_s};
 
+	return whole[at];
+}
+
+double owner_caps_amount(const struct owner_part *part, enum owner_resource at,
+			 const struct iocom_vector *own)
+{
+	const struct owner_cap *cap = &part->rules.caps[at];
+
 	if (cap->unit == OWNER_NO_CAP)
 		return -1;
-	return cap->unit == OWNER_AMOUNT ? cap->value : whole[at] * cap->value / 100;
+	return cap->unit == OWNER_AMOUNT ? cap->value : caps_whole(own, at) * cap->value / 100;
+}
+
+bool owner_caps_idle(const struct owner_part *part, enum owner_resource at, char *out, size_t size)
+{
+	const struct owner_cap *cap = &part->rules.caps[at];
+	struct iocom_vector own = {0};
+	double whole;
+	char text[32];
+
+	if (cap->unit != OWNER_AMOUNT)
+		return false;
+	part->config.ports.own_vector(part->config.ports.arg, &own);
+	whole = caps_whole(&own, at);
+	if (whole <= 0 || cap->value < whole)
+		return false;
+	owner_cap_text(at, cap, text, sizeof(text));
+	snprintf(out, size, "`cap %s=%s` is no cap here: node %s has only %.4g %s",
+		 owner_resource_names[at], text, part->base->set->name,
+		 at == OWNER_MEMORY ? whole / (1 << 20) : whole, at == OWNER_MEMORY ? "M" : "MB/s");
+	return true;
 }
 
 /* Reads "8:0" of the disk NAME. */

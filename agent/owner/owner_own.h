@@ -26,7 +26,9 @@ struct owner_part {
 	struct guest *guest; /* NULL: the agent is being set up */
 	struct owner_rules rules;
 	char path[SETTINGS_PATH_MAX + 16];
-	bool accepts, said; /* what others were told last */
+	struct iocom_err unwritten; /* why the rules are not surely in the file; "": they are */
+	uint64_t tried_ns;	    /* when they were written last, or could not be */
+	bool accepts, said;	    /* what others were told last */
 	char says[IOCOM_NAME_MAX];
 
 	bool somebody; /* works here, as last seen */
@@ -54,7 +56,12 @@ void owner_part_moment(struct owner_part *part, uint64_t age_ns, struct owner_mo
 
 /* Loads the rules into PART. */
 void owner_store_load(struct owner_part *part);
-/* Writes RULES: they survive a power cut.  Returns 0 or negative errno with the reason in ERR. */
+#define OWNER_STORE_UNSURE 1
+/*
+ * Writes RULES.  Returns 0: they survive a power cut; OWNER_STORE_UNSURE, with the reason in ERR:
+ * they are written, but a power cut may bring the former ones back; negative errno with the reason
+ * in ERR: the file is as before.
+ */
 int owner_store_write(const struct owner_part *part, const struct owner_rules *rules,
 		      struct iocom_err *err);
 
@@ -69,6 +76,8 @@ bool owner_caps_any(const struct owner_rules *rules);
 /* What guests may use of a resource here, in cores, bytes, MB/s; below 0: there is no cap. */
 double owner_caps_amount(const struct owner_part *part, enum owner_resource at,
 			 const struct iocom_vector *own);
+/* Returns true, and says why in OUT, if the cap is more than there is. */
+bool owner_caps_idle(const struct owner_part *part, enum owner_resource at, char *out, size_t size);
 /* Writes how the cap is held: "by control group (cpu.max) and admission". */
 void owner_caps_held(const struct owner_part *part, enum owner_resource at, char *out, size_t size);
 
@@ -95,6 +104,15 @@ size_t owner_sessions_find(const char *directory, char ids[OWNER_SESSIONS][OWNER
 /* Reads what loginctl says, and changes TEXT.  Returns as owner_sessions_newest; NOW_S if TEXT says
  * nothing. */
 uint64_t owner_sessions_read(char *text, uint64_t now_s);
+
+/* --- owner_names.c --- */
+
+/*
+ * Calls WARN with a sentence for each name in LIST, which WHAT ("users allow") names, that this
+ * node does not know.  It gives up if the name service is slow.
+ */
+void owner_names_unknown(const struct owner_part *part, const char *what, const char *list,
+			 void (*warn)(void *arg, const char *text), void *arg);
 
 /* --- owner_admit.c --- */
 

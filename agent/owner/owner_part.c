@@ -12,7 +12,8 @@
 #include "user/clock.h"
 #include "user/utf8.h"
 
-#define CAPS_AGAIN_NS (10 * CLOCK_NS_PER_S) /* processors come and go */
+#define CAPS_AGAIN_NS  (10 * CLOCK_NS_PER_S) /* processors come and go */
+#define STORE_AGAIN_NS (5 * CLOCK_NS_PER_S)  /* a disk is full for a while */
 
 /* --- now ---------------------------------------------------------------------------- */
 
@@ -68,6 +69,20 @@ void owner_part_tell(struct owner_part *part)
 	part->config.ports.says(part->config.ports.arg, accepts, says);
 }
 
+/* RC and ERR are owner_store_write's. */
+static void part_set_unwritten(struct owner_part *part, int rc, const struct iocom_err *err)
+{
+	part->unwritten.text[0] = 0;
+	if (rc < 0)
+		iocom_err_set(&part->unwritten, rc,
+			      "holds until this agent ends, because it cannot be written: %s",
+			      err->text);
+	else if (rc)
+		iocom_err_set(&part->unwritten, rc,
+			      "is written, but a power cut may bring the former rules back: %s",
+			      err->text);
+}
+
 int owner_part_new(struct owner_part **out, const struct owner_config *config,
 		   struct iocom_err *err)
 {
@@ -84,11 +99,44 @@ int owner_part_new(struct owner_part **out, const struct owner_config *config,
 	return 0;
 }
 
+/* Writes what could not be written.  Returns as owner_store_write. */
+static int part_store_again(struct owner_part *part)
+{
+	struct iocom_err err = {0};
+	int rc = owner_store_write(part, &part->rules, &err);
+
+	part->tried_ns = loop_boot_ns(part->base->loop);
+	if (!rc)
+		log_write(part->base->log, LOG_L_INFO,
+			  "owner: the rules in force are written now, and survive a restart");
+	part_set_unwritten(part, rc, &err);
+	return rc;
+}
+
 void owner_part_free(struct owner_part *part)
 {
-	if (part)
-		owner_sessions_stop(part);
+	if (!part)
+		return;
+	owner_sessions_stop(part);
+	if (part->unwritten.text[0] && part_store_again(part))
+		log_write(part->base->log, LOG_L_ERROR,
+			  "owner: the rules in force may be lost with this agent: %s",
+			  part->unwritten.text);
 	free(part);
+}
+
+static void part_warn_log(void *log, const char *text)
+{
+	log_write(log, LOG_L_WARNING, "%s", text);
+}
+
+static void part_names_log(const struct owner_part *part)
+{
+	const struct settings *set = part->base->set;
+
+	owner_names_unknown(part, "owners =", set->owners, part_warn_log, part->base->log);
+	owner_names_unknown(part, "administrators =", set->administrators, part_warn_log,
+			    part->base->log);
 }
 
 void owner_part_begin(struct owner_part *part, struct guest *guest)
@@ -96,6 +144,7 @@ void owner_part_begin(struct owner_part *part, struct guest *guest)
 	part->guest = guest;
 	owner_part_tell(part);
 	owner_caps_begin(part);
+	part_names_log(part);
 }
 
 void owner_part_chores(struct owner_part *part)
@@ -103,11 +152,15 @@ void owner_part_chores(struct owner_part *part)
 	owner_part_tell(part);
 	if (part->capped && loop_boot_ns(part->base->loop) - part->capped_ns >= CAPS_AGAIN_NS)
 		owner_caps_apply(part);
+	if (part->unwritten.text[0] &&
+	    loop_boot_ns(part->base->loop) - part->tried_ns >= STORE_AGAIN_NS)
+		(void)part_store_again(part);
 }
 
 void owner_part_reload(struct owner_part *part)
 {
 	owner_part_tell(part);
+	part_names_log(part);
 }
 
 /* --- the answer ----------------------------------------------------------------------- */
@@ -138,6 +191,21 @@ static json_t *part_closed_json(const struct owner_rules *r)
 	return closed;
 }
 
+/* What the owner should know of the rules in force. */
+static json_t *part_warnings_json(const struct owner_part *part)
+{
+	json_t *warnings = json_array();
+	char text[200];
+
+	for (enum owner_resource at = 0; at < OWNER_RESOURCES; at++)
+		if (owner_caps_idle(part, at, text, sizeof(text)))
+			json_array_append_new(warnings, json_string(text));
+
+	if (part->unwritten.text[0])
+		json_array_append_new(warnings, json_string(part->unwritten.text));
+	return warnings;
+}
+
 static json_t *part_json(struct owner_part *part)
 {
 	const struct owner_rules *r = &part->rules;
@@ -150,7 +218,7 @@ static json_t *part_json(struct owner_part *part)
 	owner_hours_text(r, hours, sizeof(hours));
 	snprintf(boot, sizeof(boot), "%016llx", (unsigned long long)part->base->boot_id);
 	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:b,s:s,s:s,s:I,s:o,s:o,s:{s:s,s:s},s:{s:s,s:s},s:s,"
-			 "s:{s:b,s:i,s:b},s:I}",
+			 "s:{s:b,s:i,s:b},s:I,s:o}",
 			 "version", 1, "node", part->base->set->name, "boot_id", boot, "state",
 			 owner_state_name(r->state), "says", says, "accepts", accepts, "reason",
 			 r->reason, "by", r->by, "since_s", (json_int_t)r->since_s, "caps",
@@ -158,23 +226,40 @@ static json_t *part_json(struct owner_part *part)
 			 r->users_allow, "deny", r->users_deny, "classes", "allow",
 			 r->classes_allow, "deny", r->classes_deny, "hours", hours, "presence",
 			 "on", r->presence, "idle_s", (int)r->idle_s, "somebody",
-			 r->presence && part->somebody, "guests", (json_int_t)use.jobs);
+			 r->presence && part->somebody, "guests", (json_int_t)use.jobs, "warnings",
+			 part_warnings_json(part));
 }
 
 /* --- what is asked --------------------------------------------------------------------- */
 
-static void part_expel(struct owner_part *part, const struct owner_ask *ask, size_t *count)
+/* Returns 0; -ENOENT: some of the jobs named are no guests here, as ERR says. */
+static int part_expel(struct owner_part *part, const struct owner_ask *ask, size_t *count,
+		      struct iocom_err *err)
 {
+	char missing[OWNER_LIST_MAX] = "";
 	uint32_t grace_s = ask->grace_s ? ask->grace_s : OWNER_GRACE_S;
 	char why[160];
 
 	snprintf(why, sizeof(why), "expelled by the owner of node %.40s%s%s", part->base->set->name,
 		 *ask->reason ? ": " : "", ask->reason);
 	*count = 0;
-	for (size_t i = 1; i < ask->nwords; i++)
-		*count += guest_expel(part->guest, ask->words[i], why, grace_s);
+	for (size_t i = 1; i < ask->nwords; i++) {
+		size_t found = guest_expel(part->guest, ask->words[i], why, grace_s), n;
+
+		*count += found;
+		n = strlen(missing);
+		if (!found)
+			snprintf(missing + n, sizeof(missing) - n, "%s%.100s", n ? ", " : "",
+				 ask->words[i]);
+	}
 	if (ask->nwords == 1)
 		*count = guest_expel(part->guest, "", why, grace_s);
+	if (!*missing)
+		return 0;
+	return iocom_err_set(err, -ENOENT,
+			     "node %s has no guest %s (a job's whole name, as `iocom jobs` shows "
+			     "it); expelled: %zu",
+			     part->base->set->name, missing, *count);
 }
 
 static int part_change(struct owner_part *part, const struct owner_rules *rules,
@@ -182,8 +267,15 @@ static int part_change(struct owner_part *part, const struct owner_rules *rules,
 {
 	int rc = owner_store_write(part, rules, err);
 
-	if (rc)
-		return rc;
+	/* An owner must be able to close the node on a full disk, too. */
+	if (rc < 0 && !owner_narrows(&part->rules, rules)) {
+		char why[sizeof(err->text)];
+
+		memcpy(why, err->text, sizeof(why));
+		return iocom_err_set(err, rc, "%.400s; nothing is changed", why);
+	}
+	part_set_unwritten(part, rc, err);
+	part->tried_ns = loop_boot_ns(part->base->loop);
 	part->rules = *rules;
 	part->seen_ns = 0;
 	part->base->counters->owner_changes++;
@@ -226,6 +318,19 @@ int owner_part_refuse(struct owner_part *part, uid_t uid, const char *from, cons
 	return iocom_err_set(err, -EPERM, "%s", why);
 }
 
+static void part_warn_json(void *warnings, const char *text)
+{
+	json_array_append_new(warnings, json_string(text));
+}
+
+static void part_names_json(const struct owner_part *part, json_t *warnings)
+{
+	const struct owner_rules *r = &part->rules;
+
+	owner_names_unknown(part, "users allow", r->users_allow, part_warn_json, warnings);
+	owner_names_unknown(part, "users deny", r->users_deny, part_warn_json, warnings);
+}
+
 int owner_part_obey(struct owner_part *part, const struct owner_ask *ask, uid_t uid,
 		    const char *from, json_t **answer, struct iocom_err *err)
 {
@@ -253,11 +358,19 @@ int owner_part_obey(struct owner_part *part, const struct owner_ask *ask, uid_t 
 		part_audit(part, ask, who, uid, rc ? err->text : "done");
 		if (rc)
 			return rc;
+		if (part->unwritten.text[0])
+			log_write(part->base->log, LOG_L_WARNING, "owner: this %s",
+				  part->unwritten.text);
 	} else if (what == OWNER_EXPEL) {
-		part_audit(part, ask, who, uid, "done");
-		part_expel(part, ask, &expelled);
+		int rc = part_expel(part, ask, &expelled, err);
+
+		part_audit(part, ask, who, uid, rc ? err->text : "done");
+		if (rc)
+			return rc;
 	}
 	*answer = part_json(part);
+	if (*answer && what == OWNER_CHANGE && !strcmp(ask->words[0], "users"))
+		part_names_json(part, json_object_get(*answer, "warnings"));
 	if (*answer && what == OWNER_EXPEL)
 		json_object_set_new(*answer, "expelled", json_integer((json_int_t)expelled));
 	return *answer ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");

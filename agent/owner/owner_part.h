@@ -14,6 +14,7 @@
  *   owner_part.c      the rules in force, what is asked         owner_admit.c     who gets in
  *   owner_store.c     the file                                  owner_caps.c      control groups
  *   owner_presence.c  does somebody work here                   owner_sessions.c  in windows
+ *   owner_names.c     names in lists that nobody has
  */
 #ifndef IOCOM_OWNER_PART_H
 #define IOCOM_OWNER_PART_H
@@ -63,8 +64,9 @@ bool owner_part_admit(struct owner_part *part, const struct guest_asking *asking
 
 /*
  * Obeys what UID, a user of this node or, with FROM, of another one, asks.  Returns 0 and ANSWER, a
- * new document that shows the rules; negative errno with the reason in ERR: -EPERM, -EINVAL, or
- * the rules could not be written.
+ * new document that shows the rules; negative errno with the reason in ERR: -EPERM, -EINVAL,
+ * -ENOENT (a job that is no guest here), or the rules could not be written: then a change that only
+ * takes from guests holds all the same until the agent ends.
  */
 int owner_part_obey(struct owner_part *part, const struct owner_ask *ask, uid_t uid,
 		    const char *from, json_t **answer, struct iocom_err *err);

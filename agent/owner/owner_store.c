@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * The file of the owner's rules, STATE_DIR/owner.rules.  It is written beside and renamed, so that
- * there is always a whole one.  A file that cannot be understood is set aside, and the node closed:
- * nobody knows what its owner wanted, and a closed node harms its owner least.
+ * there is always a whole one.  A file that cannot be understood is kept under a second name, and
+ * the node closed: nobody knows what its owner wanted, and a closed node harms its owner least.  At
+ * no moment is there no file, for without one the node is open.
  */
 #include "agent/owner/owner_own.h"
 
@@ -16,6 +17,8 @@
 #include "user/clock.h"
 #include "user/sync_name.h"
 #include "user/trust.h"
+
+#define OWNER_STORE_NAMES 16 /* damaged files of one second */
 
 static int owner_store_put(const char *path, const char *text)
 {
@@ -46,27 +49,45 @@ int owner_store_write(const struct owner_part *part, const struct owner_rules *r
 	free(text);
 	if (!rc && rename(beside, part->path))
 		rc = -errno;
-	if (!rc)
-		rc = sync_name(part->path);
 	if (rc) {
 		unlink(beside);
-		return iocom_err_set(err, rc,
-				     "cannot write the owner's rules to %s: %s; nothing "
-				     "is changed",
+		return iocom_err_set(err, rc, "cannot write the owner's rules to %s: %s",
 				     part->path, strerror(-rc));
 	}
-	return 0;
+	rc = sync_name(part->path);
+	if (!rc)
+		return 0;
+	iocom_err_set(err, rc, "cannot sync the directory of %s: %s", part->path, strerror(-rc));
+	return OWNER_STORE_UNSURE;
+}
+
+/* Gives the file of PART a second name, which goes into ASIDE.  Returns 0 or negative errno. */
+static int owner_store_keep(const struct owner_part *part, uint64_t now_s, char *aside, size_t size)
+{
+	int rc = -EEXIST;
+
+	for (int i = 1; i <= OWNER_STORE_NAMES && rc == -EEXIST; i++) {
+		char number[16] = "";
+
+		if (i > 1)
+			snprintf(number, sizeof(number), "-%d", i);
+		snprintf(aside, size, "%s.damaged-%llu%s", part->path, (unsigned long long)now_s,
+			 number);
+		/* Of a symbolic link this makes a second one. */
+		rc = linkat(AT_FDCWD, part->path, AT_FDCWD, aside, 0) ? -errno : 0;
+	}
+	if (!rc)
+		(void)sync_name(aside);
+	return rc;
 }
 
 static void owner_store_damaged(struct owner_part *part, const struct iocom_err *why)
 {
-	char aside[sizeof(part->path) + 32];
+	char aside[sizeof(part->path) + 48];
 	uint64_t now_s = loop_real_ns(part->base->loop) / CLOCK_NS_PER_S;
 	struct iocom_err err = {0};
-	bool moved;
+	bool kept = !owner_store_keep(part, now_s, aside, sizeof(aside));
 
-	snprintf(aside, sizeof(aside), "%s.damaged-%llu", part->path, (unsigned long long)now_s);
-	moved = !rename(part->path, aside);
 	owner_init(&part->rules);
 	part->rules.state = OWNER_CLOSED;
 	part->rules.since_s = now_s;
@@ -74,12 +95,12 @@ static void owner_store_damaged(struct owner_part *part, const struct iocom_err 
 	snprintf(part->rules.reason, sizeof(part->rules.reason), OWNER_UNREADABLE);
 	log_write(part->base->log, LOG_L_ERROR,
 		  "%.500s; the file is %s%s, and this node is closed until `iocom owner open`",
-		  why->text, moved ? "kept as " : "left there", moved ? aside : "");
-	/* Or the next start would find no file, and open the node. */
-	if (moved && owner_store_write(part, &part->rules, &err)) {
-		moved = !rename(aside, part->path);
-		log_write(part->base->log, LOG_L_ERROR, "%s; the damaged file is %s", err.text,
-			  moved ? "back in its place" : aside);
+		  why->text, kept ? "kept as " : "left there", kept ? aside : "");
+	/* Else the damaged one stays, and the next start closes the node again. */
+	if (kept && owner_store_write(part, &part->rules, &err) < 0) {
+		unlink(aside);
+		log_write(part->base->log, LOG_L_ERROR, "%s; the damaged file stays in its place",
+			  err.text);
 	}
 }
 

@@ -21,7 +21,7 @@ bool lease_over(struct lease *lease, uint64_t now_ms)
 	lease->why = lease->until_ms == 1
 			     ? "its home node has given it up and may run it again elsewhere"
 			     : "its lease ran out: its home node did not answer; the job was ended "
-			       "and may run again elsewhere";
+			       "and may run again";
 	return true;
 }
 
@@ -47,7 +47,7 @@ void lease_outcome(const struct lease *lease, struct record_exit *end)
 {
 	if (!lease->why && lease_expelled(lease, end)) {
 		snprintf(end->text, sizeof(end->text), "%s%s", lease->expelled,
-			 lease->until_ms ? "; it may run again elsewhere" : "");
+			 lease->until_ms ? "; it may run again" : "");
 		if (!lease->until_ms)
 			return;
 		end->kind = 3;

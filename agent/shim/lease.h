@@ -38,7 +38,7 @@ void lease_client_lost(struct lease *lease);
 void lease_expel(struct lease *lease, const char *why);
 /*
  * If the lease ended the job, puts the reason into END.  So it is with a job that was expelled, and
- * did not end well in spite of it: one with a lease may run again elsewhere.
+ * did not end well in spite of it: one with a lease may run again.
  */
 void lease_outcome(const struct lease *lease, struct record_exit *end);
 

@@ -179,7 +179,18 @@ until_true 5 test -s "$OUT/attempts"
 owner expel --grace 2s >/dev/null
 tap_true "expelled, it runs again" until_true 20 test -s "$OUT/again.status"
 tap_is "to its end" "$(cat "$OUT/again.status") $(wc -l <"$OUT/attempts")" "0 2"
-tap_like "and says why" "$(cat "$OUT/again.out")" "expelled by the owner of node n2; it may run again elsewhere"
+tap_like "and says why" "$(cat "$OUT/again.out")" "expelled by the owner of node n2; it may run again \(only at the node that is asked for: --node\)"
+rm "$OUT/attempts"
+(pair_user n1 run --node n2 --restartable -- "$OUT/again" "$OUT/attempts" >"$OUT/again.out" 2>&1
+	echo $? >"$OUT/again.status.closed") &
+until_true 10 test -s "$OUT/attempts"
+owner close >/dev/null
+owner expel --grace 2s >/dev/null
+tap_true "with the node closed it ends" until_true 20 test -s "$OUT/again.status.closed"
+tap_like "and says that, too" "$(paste -sd ' ' "$OUT/again.out")" "it may run again \(only at .* node n2 refused the job \(owner\): closed"
+owner open >/dev/null
+out=$(owner expel foo)
+tap_like "no such job is an error" "$? $out" "^1 iocom owner: node n2 has no guest foo \(.*expelled: 0$"
 
 # --- users, classes, hours, presence ---
 owner users deny nobody >/dev/null
@@ -220,10 +231,10 @@ tap_like "each change is logged" "$(cat "$PAIR/n2/log")" "owner: nobody@n1 \(uid
 out=$(IOCOM_RUN_DIR=$PAIR/n1/run setpriv --reuid 2 --regid 2 --clear-groups "$IOCOM_BUILD/iocom" owner --node n2 open 2>&1)
 tap_like "a stranger does not" "$? $out" "^1 .*node n2 refuses: user .* may not change the owner's rules of node n2"
 out=$(pair_on n1 owner --node n2 open 2>&1)
-tap_like "nor another node's root" "$? $out" "^1 .*user root may not change"
+tap_like "nor another node's root" "$? $out" "^1 .*root of node n1 is not root of node n2, .* if the setting administrators .* named root$"
 out=$(pair_user n1 owner close 2>&1)
 tap_like "nor the administrator of one node at another" "$? $out" "^1 .*user nobody may not change the owner's rules of node n1"
-tap_like "a refusal is logged" "$(cat "$PAIR/n2/log")" "owner: refused root@n1 \(uid 0\): user root may not"
+tap_like "a refusal is logged" "$(cat "$PAIR/n2/log")" "owner: refused root@n1 \(uid 0\): root of node n1 is not"
 tap_like "everybody may look" "$(IOCOM_RUN_DIR=$PAIR/n1/run setpriv --reuid 2 --regid 2 --clear-groups "$IOCOM_BUILD/iocom" owner --node n2)" "^node +n2$"
 tap_like "there is no such node" "$(pair_on n1 owner --node n7 2>&1)" "no node n7 is known"
 
@@ -252,6 +263,26 @@ tap_is "a word that is none" "$(raw nothing frobnicate | grep -c 'expected open,
 tap_is "none of them opened the node" "$(said n1 .state)" closed
 owner open >/dev/null
 
+# --- a disk that takes no rules ---
+mkdir "$PAIR/n2/state/owner.rules.new"
+out=$(owner close --reason full)
+tap_like "the node closes all the same" "$? $out" "^warning +holds until this agent ends, because it cannot be written: "
+tap_like "at its admission" "$(guest -- true)" "owner\): closed: full"
+out=$(owner open)
+tap_like "it does not open" "$? $out" "^1 .*cannot write the owner's rules.*; nothing is changed$"
+rmdir "$PAIR/n2/state/owner.rules.new"
+written() { grep 'owner: the rules in force are written now' "$PAIR/n2/log" >/dev/null; }
+tap_true "they are written as soon as it takes them" until_true 15 written
+tap_is "and no warning is left" "$(said n1 '.warnings | length')" 0
+tap_is "the file has them" "$(grep -c '^state = closed' "$PAIR/n2/state/owner.rules")" 1
+owner open >/dev/null
+
+# --- what is taken, with a warning ---
+tap_like "a user whom nobody knows" "$(owner users deny nosuch)" "^warning +.users deny nosuch.: node n2 knows no user nosuch; "
+owner users deny none >/dev/null
+tap_like "a cap that is none" "$(owner cap memory=9000000M)" "^warning +.cap memory=9000000M. is no cap here: node n2 has only [0-9.e+]+ M$"
+owner cap none >/dev/null
+
 # --- contradictions and usage ---
 owner users allow alice >/dev/null
 out=$(owner users deny alice)
@@ -259,6 +290,8 @@ tap_is "rules that contradict each other" "$? $out" "1 iocom owner: \`users allo
 owner users allow all >/dev/null
 out=$(owner cap cpu=0%)
 tap_like "a cap of nothing" "$? $out" "^2 .*contradicts that cpu is open: say .close."
+out=$(owner hours)
+tap_like "no hours" "$? $out" "^2 .*expected hours SPANS, such as hours 'mon-fri"
 out=$(owner hours noon)
 tap_like "bad hours" "$? $out" "^2 .*expected hours as"
 out=$(owner frobnicate)

@@ -67,6 +67,17 @@ int accounts_member(void *accounts, const char *name, const struct account *user
 	return strcmp(name, "users") ? -ENOENT : account_has_group(user, 100);
 }
 
+int accounts_exist(struct accounts *accounts, const char *name)
+{
+	(void)accounts;
+	if (!strcmp(name, "silent") || !strcmp(name, "@silent"))
+		return -EHOSTDOWN;
+	for (size_t i = 0; i < sizeof(accounts_known) / sizeof(*accounts_known); i++)
+		if (!strcmp(name, accounts_known[i].name))
+			return 1;
+	return !strcmp(name, "@users");
+}
+
 void accounts_say(struct accounts *accounts, uid_t uid, char *out, size_t size)
 {
 	(void)accounts;

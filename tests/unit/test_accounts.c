@@ -51,6 +51,21 @@ int getpwuid_r(uid_t uid, struct passwd *entry, char *room, size_t size, struct 
 	return 0;
 }
 
+int getpwnam_r(const char *name, struct passwd *entry, char *room, size_t size,
+	       struct passwd **found)
+{
+	char *end;
+	unsigned long uid = strtoul(name + (*name == 'u'), &end, 10);
+
+	if (!strcmp(name, "broken"))
+		return EIO;
+	if (*name == 'u' && !*end)
+		return getpwuid_r((uid_t)uid, entry, room, size, found);
+	service();
+	*found = NULL;
+	return 0;
+}
+
 int getgrouplist(const char *name, gid_t group, gid_t *groups, int *count)
 {
 	(void)name;
@@ -155,6 +170,26 @@ static void test_answers(void **state)
 }
 
 /* "No such user" is not kept for users who run jobs: the user may be added at any moment. */
+static void test_exist(void **state)
+{
+	struct accounts *s = begin();
+
+	(void)state;
+	assert_int_equal(accounts_exist(s, "u7"), 1);
+	assert_int_equal(accounts_exist(s, "7"), 1);
+	assert_int_equal(accounts_exist(s, "7up"), 0);
+	assert_int_equal(accounts_exist(s, "nosuch"), 0);
+	assert_int_equal(accounts_exist(s, "u100000"), 0);
+	assert_int_equal(accounts_exist(s, "100000"), 0);
+	assert_int_equal(accounts_exist(s, "4294967303"), 0); /* no uid, though 7 in 32 bits */
+	assert_int_equal(accounts_exist(s, "broken"), -EIO);
+	assert_int_equal(accounts_exist(s, "@staff"), 1);
+	assert_int_equal(accounts_exist(s, "@u7"), 0);
+	assert_int_equal(accounts_exist(s, "staff"), 0);
+	assert_int_equal(accounts_exist(s, "@broken"), -EIO);
+	accounts_free(s);
+}
+
 static void test_kept(void **state)
 {
 	struct accounts *s = begin();
@@ -307,9 +342,9 @@ static void test_deny_stale(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),	   cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_hangs),	   cmocka_unit_test(test_deny_in_doubt),
-		cmocka_unit_test(test_deny_stale),
+		cmocka_unit_test(test_answers),	      cmocka_unit_test(test_exist),
+		cmocka_unit_test(test_kept),	      cmocka_unit_test(test_hangs),
+		cmocka_unit_test(test_deny_in_doubt), cmocka_unit_test(test_deny_stale),
 	};
 
 	return cmocka_run_group_tests_name("accounts", tests, NULL, NULL);

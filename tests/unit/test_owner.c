@@ -137,6 +137,66 @@ static void test_caps(void **state)
 	assert_true(r.caps[OWNER_MEMORY].unit == OWNER_NO_CAP);
 }
 
+/* Which of two rules, each words with '|' between them and commands with ';', lets guests do more.
+ */
+static void narrows(const char *from, const char *to, bool expected)
+{
+	const char *const texts[2] = {from, to};
+	struct owner_rules r[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		char copy[300], *state = NULL;
+
+		owner_init(&r[i]);
+		snprintf(copy, sizeof(copy), "%s", texts[i]);
+		for (char *at = strtok_r(copy, ";", &state); at; at = strtok_r(NULL, ";", &state))
+			changes(&r[i], at);
+	}
+	if (owner_narrows(&r[0], &r[1]) != expected)
+		fail_msg("from `%s` to `%s` is%s narrower", from, to, expected ? " not" : "");
+}
+
+static void test_narrower(void **state)
+{
+	static const struct {
+		const char *wide, *narrow;
+		bool equal;
+	} cases[] = {
+		{"open", "open", true},
+		{"open", "close", false},
+		{"open", "drain", false},
+		{"drain", "close", true},
+		{"open", "close|disk", false},
+		{"open", "cap|cpu=50%", false},
+		{"cap|cpu=50%", "cap|cpu=20%", false},
+		{"cap|memory=4G", "cap|memory=1G", false},
+		{"open", "users|allow|a", false},
+		{"users|allow|a,b", "users|allow|b", false},
+		{"open", "users|deny|a", false},
+		{"users|deny|a", "users|deny|b,a", false},
+		{"classes|allow|a,b", "classes|allow|b", false},
+		{"classes|deny|a", "classes|deny|b,a", false},
+		{"open", "hours|mon 10:00-11:00", false},
+		{"hours|mon-fri 20:00-08:00", "hours|mon 21:00-08:00", false},
+		{"hours|sun 23:59-00:02", "hours|sun 23:59-00:01", false},
+		{"open", "presence|on", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		narrows(cases[i].wide, cases[i].narrow, true);
+		narrows(cases[i].narrow, cases[i].wide, cases[i].equal);
+	}
+	/* One narrower rule is no excuse for a wider one, and what cannot be compared is wider. */
+	narrows("close|disk", "close", false);
+	narrows("cap|cpu=50%", "close;cap|cpu=60%", false);
+	narrows("cap|memory=50%", "cap|memory=1G", false);
+	narrows("cap|memory=1G", "cap|memory=1%", false);
+	narrows("hours|mon 10:00-11:00", "hours|mon 10:30-11:01", false);
+	narrows("users|allow|a", "users|allow|b", false);
+	narrows("users|deny|a", "users|deny|b", false);
+}
+
 static void test_contradictions(void **state)
 {
 	struct owner_rules r;
@@ -219,6 +279,9 @@ static void test_hours(void **state)
 	assert_true(open_at(&r, 4, 0, 45));
 	changes(&r, "hours|always");
 	assert_int_equal(r.nhours, 0);
+	refused(&r, "hours",
+		"`hours (maintenance)`: expected hours SPANS, such as hours 'mon-fri 20:00-08:00, "
+		"sat+sun 00:00-24:00', or hours always");
 	refused(&r, "hours|mon", "expected hours as");
 	refused(&r, "hours|mon 25:00-26:00", "expected hours as");
 	refused(&r, "hours|mon 24:00-01:00", "expected hours as");
@@ -498,6 +561,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_state),
 		cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_narrower),
 		cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_no_contradiction_of_options),
 		cmocka_unit_test(test_hours),

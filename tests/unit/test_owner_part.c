@@ -28,6 +28,30 @@
 #include "user/record.h"
 
 static struct owner_part *part;
+
+/* --- a disk that fails, and what a power cut would leave --- */
+
+static int sync_fails; /* errno of the next syncs of a directory; 0: they are done */
+static unsigned renames_watched, without_rules;
+static char rules_path[160];
+
+int sync_name(const char *path)
+{
+	(void)path;
+	return -sync_fails;
+}
+
+int rename(const char *from, const char *to)
+{
+	int rc = renameat(AT_FDCWD, from, AT_FDCWD, to);
+
+	if (*rules_path) {
+		renames_watched++;
+		without_rules += faccessat(AT_FDCWD, rules_path, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+	}
+	return rc;
+}
+
 static char devices[96];
 static struct iocom_err err;
 static char told[IOCOM_NAME_MAX];
@@ -79,6 +103,8 @@ static int setup(void **state)
 		return -1;
 	/* A scope that no cgroup can have: caps are by admission only. */
 	strcpy(gstage.set.scope_cgroup, "../none");
+	sync_fails = 0;
+	*rules_path = 0;
 	gstage.own.cores = 4;
 	gstage.own.cpu_speed = gstage.own.cpu_burst = 1;
 	gstage.own.disk_mb_per_s = 100;
@@ -250,6 +276,64 @@ static void test_caps_by_admission(void **state)
 	assert_string_equal(refusal("n3-1-8", 1001, NULL), "");
 }
 
+/* The warnings in the answer to WORDS, with " | " between them. */
+static const char *warnings(const char *words)
+{
+	static char all[2000];
+	struct owner_ask a = {0};
+	char copy[400], *rest = NULL;
+	json_t *answer = NULL, *text;
+	size_t i;
+
+	snprintf(copy, sizeof(copy), "%s", words);
+	for (char *word = strtok_r(copy, "|", &rest); word; word = strtok_r(NULL, "|", &rest))
+		snprintf(a.words[a.nwords++], OWNER_WORD_MAX, "%s", word);
+	assert_int_equal(owner_part_obey(part, &a, 0, "", &answer, &err), 0);
+	*all = 0;
+	json_array_foreach (json_object_get(answer, "warnings"), i, text)
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? " | " : "",
+			 json_string_value(text));
+	json_decref(answer);
+	return all;
+}
+
+static void test_caps_beyond_the_node(void **state)
+{
+	(void)state;
+	assert_string_equal(warnings("cap|memory=4G"),
+			    "`cap memory=4G` is no cap here: node n1 has only 953.7 M");
+	assert_string_equal(warnings("show"),
+			    "`cap memory=4G` is no cap here: node n1 has only 953.7 M");
+	assert_string_equal(warnings("cap|memory=500M|disk=99MB/s|cpu=100%"), "");
+	assert_string_equal(warnings("cap|disk=200MB/s|network=300MB/s"),
+			    "`cap disk=200MB/s` is no cap here: node n1 has only 100 MB/s | "
+			    "`cap network=300MB/s` is no cap here: node n1 has only 100 MB/s");
+	gstage.own.disk_mb_per_s = gstage.own.network_mb_per_s = 0; /* nobody knows */
+	assert_string_equal(warnings("show"), "");
+}
+
+static void test_unknown_names(void **state)
+{
+	(void)state;
+	assert_string_equal(warnings("users|allow|anna,@users"), "");
+	assert_string_equal(
+		warnings("users|allow|anna,nosuch,@none"),
+		"`users allow nosuch`: node n1 knows no user nosuch; the entry is without "
+		"effect until there is one | `users allow @none`: node n1 knows no group "
+		"none; the entry is without effect until there is one");
+	assert_string_equal(warnings("users|allow|all"), "");
+	assert_string_equal(warnings("users|deny|@none"),
+			    "`users deny @none`: node n1 knows no group none; everybody is denied "
+			    "until there is one");
+	assert_string_equal(warnings("users|deny|@silent,nosuch"), ""); /* nobody can say */
+	strcpy(gstage.set.owners, "anna, nosuch");
+	strcpy(gstage.set.administrators, "other");
+	owner_part_reload(part);
+	assert_int_equal(logged("`owners = nosuch`: node n1 knows no user nosuch;"), 1);
+	assert_int_equal(logged("`administrators = other`: node n1 knows no user other;"), 1);
+	assert_int_equal(logged("knows no"), 2);
+}
+
 static void test_how_caps_are_held(void **state)
 {
 	char held[256];
@@ -268,6 +352,9 @@ static void test_rights(void **state)
 	assert_int_equal(ask(1000, "", "close"), -EPERM);
 	assert_non_null(strstr(err.text, "user anna may not change the owner's rules of node n1"));
 	assert_int_equal(ask(0, "n2", "close"), -EPERM); /* root of another node */
+	assert_non_null(strstr(err.text, "root of node n2 is not root of node n1, "));
+	assert_non_null(
+		strstr(err.text, "if the setting administrators (or owners) of n1 named root"));
 	assert_int_equal(ask(ACCOUNTS_SILENT, "", "close"), -EPERM);
 	assert_int_equal(ask(1000, "", "nonsense"), -EPERM);
 	assert_int_equal(ask(1000, "", "expel"), -EPERM);
@@ -278,6 +365,8 @@ static void test_rights(void **state)
 	assert_int_equal(ask(1000, "", "close"), 0);
 	assert_int_equal(ask(1000, "n2", "drain"), 0);
 	assert_int_equal(ask(1001, "n2", "open"), -EPERM);
+	strcpy(gstage.set.administrators, "root");
+	assert_int_equal(ask(0, "n2", "drain"), 0);
 	strcpy(gstage.set.administrators, "@users");
 	assert_int_equal(ask(1001, "n2", "resume"), 0);
 	assert_string_equal(part->rules.by, "1001@n2");
@@ -500,8 +589,14 @@ static void test_restart(void **state)
 	assert_non_null(out);
 	fputs("[owner]\nstate = open\nusers_allow = a\nusers_deny = a\nformat = 1\n", out);
 	fclose(out);
+	strcpy(rules_path, path);
+	renames_watched = without_rules = 0;
 	begin_again();
+	*rules_path = 0;
 	assert_string_equal(told, "closed: owner's rules unreadable");
+	/* A power cut between any two steps leaves a file: without one the node would be open. */
+	assert_true(renames_watched > 0);
+	assert_int_equal(without_rules, 0);
 	assert_int_equal(logged("`users allow a` contradicts `users deny a`"), 1);
 	assert_int_equal(logged("owner.rules.damaged-"), 1);
 	begin_again();
@@ -535,7 +630,7 @@ static void test_damaged_on_a_full_disk(void **state)
 	for (int start = 1; start <= 3; start++) {
 		begin_again();
 		assert_string_equal(told, "closed: owner's rules unreadable");
-		assert_int_equal(logged("the damaged file is back in its place"), start);
+		assert_int_equal(logged("the damaged file stays in its place"), start);
 	}
 	assert_int_equal(rmdir(beside), 0);
 	begin_again();
@@ -549,11 +644,86 @@ static void test_disk_fails(void **state)
 {
 	(void)state;
 	snprintf(part->path, sizeof(part->path), "%s/nowhere/owner.rules", gstage.dir);
-	assert_true(ask(0, "", "close") < 0);
+	obeys("cap|cpu=50%");
+	/* Closing holds at once, and opening is refused. */
+	obeys("close");
+	assert_string_equal(told, "closed: backup");
+	assert_string_equal(refusal("n2-1-1", 1000, NULL), "closed: backup");
+	assert_non_null(strstr(part->unwritten.text,
+			       "holds until this agent ends, because it cannot be written: cannot "
+			       "write the owner's rules"));
+	assert_int_equal(logged("owner: this holds until this agent ends"), 2);
+	assert_true(ask(0, "", "open") < 0);
 	assert_non_null(strstr(err.text, "cannot write the owner's rules"));
-	assert_non_null(strstr(err.text, "nothing is changed"));
+	assert_non_null(strstr(err.text, "; nothing is changed"));
+	assert_true(ask(0, "", "cap|cpu=60%") < 0);
+	assert_true(ask(0, "", "cap|none") < 0);
+	obeys("drain");
+	obeys("presence|on");
+	obeys("cap|cpu=10%|memory=20%");
+	assert_true(ask(0, "", "presence|off") < 0);
+	assert_string_equal(told, "drained: backup");
+}
+
+/* As soon as the disk takes them the rules are written. */
+static void test_disk_recovers(void **state)
+{
+	char beside[160];
+
+	(void)state;
+	if (geteuid())
+		skip(); /* the file must be root's */
+	snprintf(beside, sizeof(beside), "%s/owner.rules.new", gstage.dir);
+	assert_int_equal(mkdir(beside, 0700), 0);
+	obeys("close");
+	gstage_pass(4000);
+	owner_part_chores(part);
+	assert_int_equal(rmdir(beside), 0);
+	owner_part_chores(part);
+	assert_true(part->unwritten.text[0]); /* it is not tried all the time */
+	gstage_pass(1000);
+	owner_part_chores(part);
+	assert_string_equal(part->unwritten.text, "");
+	assert_int_equal(logged("owner: the rules in force are written now"), 1);
+	begin_again();
+	assert_string_equal(told, "closed: backup");
+	/* The last moment to do so is the agent's end. */
+	assert_int_equal(mkdir(beside, 0700), 0);
+	obeys("drain");
+	assert_int_equal(rmdir(beside), 0);
+	begin_again();
+	assert_int_equal(part->rules.state, OWNER_DRAINING);
+	assert_int_equal(mkdir(beside, 0700), 0);
+	obeys("cap|cpu=5%");
+	begin_again();
+	assert_int_equal(logged("may be lost with this agent: holds until"), 1);
+	assert_int_equal(part->rules.caps[OWNER_CPU].unit, OWNER_NO_CAP);
+	assert_int_equal(rmdir(beside), 0);
+}
+
+/* The file is the new one, but its directory cannot be synced: that is what is said. */
+static void test_sync_fails(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip(); /* the file must be root's */
+	obeys("close");
+	sync_fails = EIO;
+	obeys("open");
 	assert_true(told_open);
-	assert_string_equal(refusal("n2-1-1", 1000, NULL), "");
+	assert_non_null(strstr(part->unwritten.text, "is written, but a power cut may bring the "
+						     "former rules back: cannot sync"));
+	gstage_pass(5000);
+	owner_part_chores(part);
+	assert_true(part->unwritten.text[0]);
+	begin_again();
+	assert_true(told_open); /* as it was said */
+	sync_fails = EIO;
+	obeys("drain");
+	sync_fails = 0;
+	gstage_pass(5000);
+	owner_part_chores(part);
+	assert_string_equal(part->unwritten.text, "");
 }
 
 static void test_expel(void **state)
@@ -576,6 +746,15 @@ static void test_expel(void **state)
 	job = jobs_find(&gstage.guest->jobs, "n2-1-1");
 	assert_true(job->expelled.killed);
 	assert_int_equal(gstage.counters.jobs_expelled, 1);
+	/* One that is not there is an error, but no reason to keep the others. */
+	assert_int_equal(ask(0, "", "expel|n2-1-9|n1-5-5"), -ENOENT);
+	assert_string_equal(err.text, "node n1 has no guest n2-1-9, n1-5-5 (a job's whole name, as "
+				      "`iocom jobs` shows it); expelled: 0");
+	assert_int_equal(logged("expel n2-1-9 n1-5-5 (backup): node n1 has no guest"), 1);
+	assert_int_equal(ask(0, "", "expel|n2-1-9|n2-1-1"), -ENOENT);
+	assert_non_null(strstr(
+		err.text,
+		"no guest n2-1-9 (a job's whole name, as `iocom jobs` shows it); expelled: 1"));
 	/* The rest; a second wish only shortens the grace. */
 	obeys("expel");
 	assert_int_equal(gstage.counters.jobs_expelled, 2);
@@ -768,6 +947,8 @@ int main(void)
 		ON_STAGE(test_users_and_classes),
 		ON_STAGE(test_faucets),
 		ON_STAGE(test_caps_by_admission),
+		ON_STAGE(test_caps_beyond_the_node),
+		ON_STAGE(test_unknown_names),
 		ON_STAGE(test_how_caps_are_held),
 		ON_STAGE(test_rights),
 		ON_STAGE(test_presence),
@@ -776,6 +957,8 @@ int main(void)
 		ON_STAGE(test_presence_in_windows),
 		ON_STAGE(test_restart),
 		ON_STAGE(test_disk_fails),
+		ON_STAGE(test_disk_recovers),
+		ON_STAGE(test_sync_fails),
 		ON_STAGE(test_damaged_on_a_full_disk),
 		ON_STAGE(test_expel),
 		ON_STAGE(test_expel_goes_on),

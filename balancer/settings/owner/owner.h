@@ -81,6 +81,11 @@ void owner_init(struct owner_rules *rules);
 
 /* Returns 0, or -EINVAL: ERR names two rules that contradict each other. */
 int owner_check(const struct owner_rules *rules, struct iocom_err *err);
+/*
+ * Returns true if TO lets in no guest that FROM keeps out, at no time, and gives guests no more: it
+ * closes, or denies, or caps.  Caps in different units are not compared: false.
+ */
+bool owner_narrows(const struct owner_rules *from, const struct owner_rules *to);
 /* Copies the next name of LIST, commas or blanks between them.  Returns what follows; NULL: none.
  */
 const char *owner_next(const char *list, char name[OWNER_LIST_MAX]);

@@ -302,7 +302,12 @@ static int owner_change(const struct owner_ask *ask, struct owner_rules *r, stru
 		return owner_set_list(ask, r->classes_allow, r->classes_deny, err);
 	if (owner_is(ask, 0, "presence"))
 		return owner_set_presence(ask, r, err);
-	if (!owner_is(ask, 0, "hours") || ask->nwords < 2)
+	if (owner_is(ask, 0, "hours") && ask->nwords < 2)
+		return owner_unknown(ask,
+				     "hours SPANS, such as hours 'mon-fri 20:00-08:00, sat+sun "
+				     "00:00-24:00', or hours always",
+				     err);
+	if (!owner_is(ask, 0, "hours"))
 		return owner_unknown(ask,
 				     "open, close, drain, resume, cap, users, classes, hours, "
 				     "presence or expel",
