@@ -327,11 +327,15 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sources),	      cmocka_unit_test(test_rate_and_number),
-		cmocka_unit_test(test_mapped_reader), cmocka_unit_test(test_rate_of_the_home),
+		cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_rate_and_number),
+		cmocka_unit_test(test_mapped_reader),
+		cmocka_unit_test(test_rate_of_the_home),
 		cmocka_unit_test(test_guess),
-		cmocka_unit_test(test_no_work),	      cmocka_unit_test(test_guess_in_an_order),
-		cmocka_unit_test(test_mistakes),      cmocka_unit_test(test_order),
+		cmocka_unit_test(test_no_work),
+		cmocka_unit_test(test_guess_in_an_order),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
