@@ -18,7 +18,7 @@ static int take_policy(struct place *p, struct iocom_err *err)
 
 	if (!rc)
 		snprintf(p->order.policy, sizeof(p->order.policy), "%s",
-			 *ask->node ? "node" : p->policy.name);
+			 *ask->node && !ask->picked ? "node" : p->policy.name);
 	return rc;
 }
 

@@ -42,6 +42,8 @@ tap_is "a job without any work stays" "$(jq -r .plan.node <<<"$answer")" n1
 tap_is "something is known of it" "$(jq '.expected.home_ms > 0' <<<"$answer")" true
 on n1 iocom run --node n2 --class tiny -- true
 tap_is "its user chose the node, no policy" "$(on n1 iocom jobs --all --limit 1 --json | jq -r '.jobs[0] | [.node, .policy] | @json')" '["n2","node"]'
+on n1 iocom run -N 2 --policy cpu-re --class tiny -- true
+tap_is "of two nodes by number, the policy" "$(on n1 iocom jobs --all --limit 2 --json | jq -c '[.jobs[].policy]')" '["cpu-re","cpu-re"]'
 
 # --- a node where long jobs take four times as long
 steady() { on n1 iocom run --class steady --node "$1" -- sh -c "$WORK cpu 0.4; sleep $2"; }
