@@ -111,6 +111,7 @@ static void home_compare(struct home *home, const struct job_report *r, struct o
 
 	job->teaches = job->expected->basis == JOURNAL_BASIS_LEARNED && !is_again(home, r->job);
 	job->idle = job_report_rests(r);
+	job->slack_ms = fmax(home->base->set->rules.fixed_cost_ms, OUTCOMES_SLACK_MS);
 	if (outcomes_take(home->outcomes, job, &err))
 		base_journal_failed(home->base, &err);
 }

@@ -162,16 +162,40 @@ static double outcomes_cut(double x, double bound)
 	return x > bound ? bound : x < -bound ? -bound : x;
 }
 
+/* What the rules alone expected, of MS with FACTOR in it. */
+static double outcomes_alone(double ms, double factor)
+{
+	return outcomes_is_time(factor) ? ms / factor : ms;
+}
+
+/* Returns whether JOB was long enough to say something of a factor. */
+static bool outcomes_is_long(const struct outcome *job)
+{
+	const struct journal_expectation *e = job->expected;
+	double ms = outcomes_is_time(e->home_ms) ? outcomes_alone(e->home_ms, e->home_factor)
+						 : outcomes_alone(e->there_ms, e->there_factor);
+
+	return ms >= OUTCOMES_LONG * job->slack_ms;
+}
+
+/* The logarithm of what JOB took over EXPECTED_MS, but for a difference of its slack. */
+static double outcomes_log(const struct outcome *job, double expected_ms, double bound)
+{
+	double more = job->wall_ms - expected_ms;
+	double beyond = copysign(fmax(0, fabs(more) - job->slack_ms), more);
+
+	return outcomes_cut(log1p(beyond / expected_ms), bound);
+}
+
 static int outcomes_teach(struct outcomes *o, const struct outcome *job, struct iocom_err *err)
 {
 	const struct journal_expectation *e = job->expected;
-	double factor = outcomes_is_time(e->there_factor) ? e->there_factor : 1;
-	double x = outcomes_cut(log(job->wall_ms / (e->there_ms / factor)), OUTCOMES_CUT);
+	double x = outcomes_log(job, outcomes_alone(e->there_ms, e->there_factor), OUTCOMES_CUT);
 	int rc = profile_error_learn(o->profiles, job->uid, job->class_name, job->node, x, err);
 
 	if (rc == -ENOENT)
 		rc = 0; /* the class was forgotten meanwhile */
-	x = outcomes_cut(log(job->wall_ms / e->there_ms), OUTCOMES_DOUBT_CUT);
+	x = outcomes_log(job, e->there_ms, OUTCOMES_DOUBT_CUT);
 	return rc || job->idle ? rc : profile_doubt_learn(o->profiles, job->node, x, err);
 }
 
@@ -186,7 +210,9 @@ int outcomes_take(struct outcomes *o, const struct outcome *job, struct iocom_er
 		return 0;
 	}
 	outcomes_note(o, job, log(job->wall_ms / expected));
-	return job->teaches && *job->class_name ? outcomes_teach(o, job, err) : 0;
+	if (!job->teaches || !*job->class_name || !outcomes_is_long(job))
+		return 0;
+	return outcomes_teach(o, job, err);
 }
 
 static double outcomes_trust(const struct profile_error *error)

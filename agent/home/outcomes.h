@@ -15,9 +15,15 @@
  * made anew from the journal.  A pair beyond PREDICTIONS_MAX takes the place of the one that had
  * no job for longest.
  *
- * Corrections, by user, class and node: only of jobs that teach (struct outcome).  x_0 is cut at
- * +-OUTCOMES_CUT, so that one wild measurement, or a node that lies, moves little.  With the means
- * m of profile.h over n jobs (m_c, n_c: of the class at all nodes; m_k, n_k: at node k)
+ * Corrections, by user, class and node: only of jobs that teach (struct outcome).  A factor is for
+ * the part of a job that grows with its work.  What starting a job takes does not, and is expected
+ * only roughly (fixed_cost_ms at other nodes, nothing at home): up to slack_ms of the difference
+ * between measured and expected says nothing of the factor, and is taken off before x and x_0 are
+ * made.  A job whose response at home, by the rules alone, is below OUTCOMES_LONG slack_ms teaches
+ * nothing: its response is mostly start.  Home's own response is asked because it is not a word of
+ * the node where the job ran.  x_0 is cut at +-OUTCOMES_CUT, so that one wild measurement, or a
+ * node that lies, moves little.  With the means m of profile.h over n jobs (m_c, n_c: of the class
+ * at all nodes; m_k, n_k: at node k)
  *
  *   c   = m_c n_c / (n_c + 2)
  *   f_k = exp( c + (m_k - c) n_k / (n_k + 2) ),  f = exp( c ) for nodes without a job
@@ -46,6 +52,8 @@
 #include "iocom/rules.h"
 
 #define OUTCOMES_FADE	      0.98
+#define OUTCOMES_SLACK_MS     100.0 /* slack_ms is no less */
+#define OUTCOMES_LONG	      2.0
 #define OUTCOMES_CUT	      1.3862943611198906 /* log 4 */
 
 #define OUTCOMES_FACTOR_LEAST RULES_CORRECTION_MIN
@@ -59,7 +67,8 @@ struct outcomes;
 struct outcome {
 	uid_t uid;
 	const char *class_name, *node, *policy;
-	double wall_ms; /* measured; journal_job */
+	double wall_ms;	 /* measured; journal_job */
+	double slack_ms; /* by so much an expectation may be wrong, however long the job is */
 	const struct journal_expectation *expected;
 	/*
 	 * The job was not run again, and all its needs are those of its class: needs that were told

@@ -10,13 +10,16 @@
 _Static_assert(PLACEMENT_JOB_MAX == SPEC_JOB_MAX && PLACEMENT_RESTARTS_MAX == LEASE_RESTARTS_MAX,
 	       "a request's bounds are those of jobs");
 
+/* The decision's policy says what it would do; of a job whose node was named, it chose nothing. */
 static int take_policy(struct place *p, struct iocom_err *err)
 {
-	const char *asked = p->placement.ask.policy;
+	const struct placement_ask *ask = &p->placement.ask;
+	const char *asked = ask->policy;
 	int rc = settings_policy(*asked ? asked : p->home->base->set->policy, &p->policy, err);
 
 	if (!rc)
-		snprintf(p->order.policy, sizeof(p->order.policy), "%s", p->policy.name);
+		snprintf(p->order.policy, sizeof(p->order.policy), "%s",
+			 *ask->node && !ask->picked ? "node" : p->policy.name);
 	return rc;
 }
 

@@ -78,6 +78,8 @@ void need_request(const struct need *n, struct rules_request *r)
 		.tasks = 1,
 		.com_ms = n->value[NEED_COM_MS] > 0 ? &n->value[NEED_COM_MS] : NULL,
 	};
+	if (r->cpu_ms <= 0 && r->requests <= 0 && need_is_known(n))
+		r->cpu_ms = NEED_LEAST_MS;
 }
 
 static bool need_is_told(const struct need *n, enum need_field f)

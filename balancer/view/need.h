@@ -53,7 +53,12 @@ const char *need_source_name(enum need_source source);
 /* Sets every field to its default. */
 void need_init(struct need *need);
 void need_set(struct need *need, enum need_field field, double value, enum need_source source);
-/* Converts NEED to the form of the rules, which points into NEED. */
+/*
+ * Converts NEED to the form of the rules, which points into NEED.  To the rules a job without any
+ * work is one of which nothing is known (MODEL 3.17); so one that is known to have none has
+ * NEED_LEAST_MS of computation.
+ */
+#define NEED_LEAST_MS 1.0
 void need_request(const struct need *need, struct rules_request *request);
 /*
  * Returns the explicit part of the declared alone-rate (disk requests per ms); 0 if the rate is

@@ -253,6 +253,16 @@ static double factor(const char *class_name)
 	return last.expected.home_factor;
 }
 
+/* Says of NODE, as its vector does, that it has this LOAD. */
+static void claims(const char *node, double load)
+{
+	static uint64_t sequence = 100;
+	struct iocom_vector v = fixture_vector(node, load);
+
+	v.sequence = ++sequence;
+	assert_int_equal(matrix_put(&matrix, &v, 0, loop_boot_ns(base.loop)), 0);
+}
+
 /* --- what is kept ------------------------------------------------------------------- */
 
 static void test_kept(void **state)
@@ -313,6 +323,43 @@ static void test_unknown_and_told(void **state)
 	runs(8000);
 	assert_int_equal(row().expectation.basis, JOURNAL_BASIS_TOLD | JOURNAL_BASIS_LEARNED);
 	assert_true(factor("sort") == 1);
+}
+
+/*
+ * A class of milliseconds ran everywhere, and its start took longer than its work: a job of it that
+ * is said to be long is expected to take the same at home as at a node like it, but for the way.
+ */
+static void test_short_jobs(void **state)
+{
+	static const char *const nodes[] = {"", "n2", "n3"};
+	const struct profile run = {.cpu_ms = 2, .wall_ms = 3};
+	struct placement_ask ask;
+	struct job_report r;
+
+	(void)state;
+	assert_int_equal(profile_learn(profiles, USER, "tiny", &run, &err), 0);
+	for (int i = 0; i < 60; i++) {
+		ask = job_of("tiny", nodes[i % 3]);
+		submit(&ask);
+		loop_advance(base.loop, 40 * CLOCK_NS_PER_MS);
+		r = report_of("exited", 40);
+		r.cpu_ms = 2;
+		tell(&r);
+		assert_int_equal(row().expectation.basis, JOURNAL_BASIS_LEARNED);
+	}
+	assert_int_equal(errors_of("n1")->jobs, 20);
+	assert_true(errors_of("n1")->ratio > 1.5); /* what was wrong is shown */
+	own_load = 0;
+	claims("n2", 0);
+	claims("n3", 0);
+	ask = job_of("tiny", "");
+	ask.need.value[NEED_CPU_S] = 2;
+	strcpy(ask.policy, "least-delay");
+	ask.run = false;
+	submit(&ask);
+	own_load = 1;
+	assert_true(last.expected.there_factor == 1 && last.expected.home_factor == 1);
+	assert_true(last.expected.there_ms == last.expected.home_ms); /* it stays */
 }
 
 /* The class's factor is that of its nodes, and the others' is between it and 1. */
@@ -426,16 +473,6 @@ static void test_doubted_node(void **state)
 	ask = job_of("other", "n2");
 	submit(&ask);
 	assert_true(last.doubt > 2);
-}
-
-/* Says of NODE, as its vector does, that it has this LOAD. */
-static void claims(const char *node, double load)
-{
-	static uint64_t sequence = 100;
-	struct iocom_vector v = fixture_vector(node, load);
-
-	v.sequence = ++sequence;
-	assert_int_equal(matrix_put(&matrix, &v, 0, loop_boot_ns(base.loop)), 0);
 }
 
 /*
@@ -798,6 +835,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_kept),
 		CASE(test_unknown_and_told),
+		CASE(test_short_jobs),
 		CASE(test_by_node),
 		CASE(test_running_jobs),
 		CASE(test_typical_needs),

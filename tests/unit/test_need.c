@@ -156,6 +156,35 @@ static void test_rate_of_the_home(void **state)
 	NEAR(n.value[NEED_REQUESTS], 10000);
 }
 
+/* No work at all is a statement, too: not the lack of one. */
+static void test_no_work(void **state)
+{
+	const struct need_learned learned = {.profile = &(struct profile){.cpu_ms = 20}};
+	struct need_options options;
+	struct rules_request r;
+	struct need n;
+
+	(void)state;
+	need_options_init(&options);
+	options.value[NEED_CPU_S] = 0;
+	need_resolve(&n, &options, &learned, &home);
+	assert_true(n.value[NEED_CPU_S] == 0 && n.value[NEED_REQUESTS] == 0);
+	assert_true(need_is_known(&n));
+	need_request(&n, &r);
+	NEAR(r.cpu_ms, NEED_LEAST_MS);
+	/* some I/O is work */
+	options.value[NEED_REQUESTS] = 3;
+	need_resolve(&n, &options, &learned, &home);
+	need_request(&n, &r);
+	NEAR(r.cpu_ms, 0);
+	NEAR(r.requests, 3);
+	/* what is not known stays unknown */
+	need_init(&n);
+	need_set(&n, NEED_CPU_S, 0, NEED_DEFAULT);
+	need_request(&n, &r);
+	NEAR(r.cpu_ms, 0);
+}
+
 /*
  * What is guessed decides where a job runs.  Nobody was told it, so it is no load that was
  * announced, and nothing is expected by it; and memory that is only guessed must not have a job
@@ -298,10 +327,15 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sources),	      cmocka_unit_test(test_rate_and_number),
-		cmocka_unit_test(test_mapped_reader), cmocka_unit_test(test_rate_of_the_home),
-		cmocka_unit_test(test_guess),	      cmocka_unit_test(test_guess_in_an_order),
-		cmocka_unit_test(test_mistakes),      cmocka_unit_test(test_order),
+		cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_rate_and_number),
+		cmocka_unit_test(test_mapped_reader),
+		cmocka_unit_test(test_rate_of_the_home),
+		cmocka_unit_test(test_guess),
+		cmocka_unit_test(test_no_work),
+		cmocka_unit_test(test_guess_in_an_order),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

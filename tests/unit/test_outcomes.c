@@ -106,6 +106,13 @@ static double factor_at(const struct outcomes_factors *f, uint32_t node)
 	return f->others;
 }
 
+static double doubt_of(uint32_t node)
+{
+	const struct outcomes_factors f = factors_of(USER + 1, "never seen");
+
+	return outcomes_doubt(&f, node);
+}
+
 /* --- running errors -------------------------------------------------------------- */
 
 static void test_running(void **state)
@@ -262,6 +269,97 @@ static void test_settles(void **state)
 	assert_true(of("n2")->ratio < 1.1); /* so predictions became right */
 }
 
+/* --- short jobs -------------------------------------------------------------------- */
+
+/* A job at NODE that took WALL_MS, where EXPECTED_MS were expected there and HOME_MS at home. */
+static void take_slack(const char *node, double wall_ms, double expected_ms, double home_ms)
+{
+	const struct journal_expectation e = {
+		.there_ms = expected_ms, .home_ms = home_ms, .there_factor = 1, .home_factor = 1};
+	const struct outcome job = {
+		.uid = USER,
+		.class_name = "sort",
+		.node = node,
+		.policy = "iocm-re",
+		.wall_ms = wall_ms,
+		.slack_ms = OUTCOMES_SLACK_MS,
+		.expected = &e,
+		.teaches = true,
+	};
+
+	assert_int_equal(outcomes_take(outcomes, &job, &err), 0);
+}
+
+/*
+ * Jobs of milliseconds everywhere: at home their start was not expected, elsewhere the way there
+ * was expected to take longer than it does.  That is no factor of what long jobs take, nor a reason
+ * for a doubt; the predictions were wrong all the same.
+ */
+static void test_start_is_no_factor(void **state)
+{
+	struct outcomes_factors f;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		take_slack("n1", 40, 2, 2);
+		take_slack("n1", 300, 2, 2); /* the machine had something else to do */
+		take_slack("n2", 35, 102, 2);
+		take_slack("n3", 35, 1102, 2); /* input of long ago: little is left of the way */
+	}
+	f = factors_of(USER, "sort");
+	assert_int_equal(f.count, 0);
+	NEAR(f.others, 0);
+	NEAR(doubt_of(8), 1);
+	assert_true(of("n1")->ratio > 4 && of("n2")->ratio < 0.5);
+}
+
+/* The factor of the class at NODE, without what its doubt adds. */
+static double corrected(const struct outcomes_factors *f, uint32_t node)
+{
+	return factor_at(f, node) / outcomes_doubt(f, node);
+}
+
+/* Longer ones teach, but not what their start alone can have been. */
+static void test_slack(void **state)
+{
+	struct outcomes_factors f;
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		take_slack("n1", 340, 300, 300);
+		take_slack("n2", 310, 400, 300);
+	}
+	f = factors_of(USER, "sort");
+	assert_int_equal(f.count, 2);
+	NEAR(factor_at(&f, 8), 1);
+	NEAR(factor_at(&f, 7), 1);
+	/* A node that is slower by half, or faster: learned, and the more the longer the jobs. */
+	for (int i = 0; i < 80; i++) {
+		take_slack("n2", 3100, 2100, 2000);
+		take_slack("n3", 1100, 2100, 2000);
+		take_slack("n4", 31000, 20100, 20000);
+		take_slack("n1", 2040, 2000, 2000);
+	}
+	f = factors_of(USER, "sort");
+	assert_true(corrected(&f, 7) > 1.3 && corrected(&f, 7) < 1.5);
+	assert_true(corrected(&f, 6) < 0.7 && corrected(&f, 6) > 0.5);
+	assert_true(corrected(&f, 5) > corrected(&f, 7));
+	assert_true(factor_at(&f, 8) > 0.9 && factor_at(&f, 8) < 1.1);
+}
+
+/* A node that says that it is very fast makes no long job a short one: home knows better. */
+static void test_short_by_lie(void **state)
+{
+	struct outcomes_factors f;
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		take_slack("n2", 2500, 20, 2000);
+	f = factors_of(USER, "sort");
+	assert_true(factor_at(&f, 7) > 3);
+	assert_true(doubt_of(7) > 2);
+}
+
 /* A node that lies, or a run that hung, moves the factor to its bound at most, and not at once. */
 static void test_cut(void **state)
 {
@@ -302,13 +400,6 @@ static void run(int jobs, double wall_ms, double rules_ms)
 
 		take("n2", wall_ms, expected, expected / rules_ms, true);
 	}
-}
-
-static double doubt_of(uint32_t node)
-{
-	const struct outcomes_factors f = factors_of(USER + 1, "never seen");
-
-	return outcomes_doubt(&f, node);
 }
 
 /*
@@ -457,11 +548,12 @@ static void test_store_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_running),	CASE(test_absurd),     CASE(test_recall),
-		CASE(test_bounded),	CASE(test_shrunk),     CASE(test_settles),
-		CASE(test_cut),		CASE(test_teaches),    CASE(test_view),
-		CASE(test_store_fails), CASE(test_lying_node), CASE(test_no_doubt),
-		CASE(test_doubts_fade), CASE(test_sleepers),
+		CASE(test_running),	CASE(test_absurd),	 CASE(test_recall),
+		CASE(test_bounded),	CASE(test_shrunk),	 CASE(test_settles),
+		CASE(test_cut),		CASE(test_teaches),	 CASE(test_view),
+		CASE(test_store_fails), CASE(test_lying_node),	 CASE(test_no_doubt),
+		CASE(test_doubts_fade), CASE(test_sleepers),	 CASE(test_start_is_no_factor),
+		CASE(test_slack),	CASE(test_short_by_lie),
 	};
 	char command[64];
 	int rc;
