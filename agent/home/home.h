@@ -33,6 +33,8 @@ struct home_ports {
 	void (*own_vector)(void *arg, struct iocom_vector *own);
 	/* Returns true if the local munged does not answer, so every node looks silent. */
 	bool (*mute)(void *arg);
+	/* W_IO as the feedback controller has it, for policies with one; NULL: the setting's. */
+	double (*w_io)(void *arg);
 	peers_asker ask;
 	void *ask_arg;
 	/* A deferred answer to another node's question, with ask_arg; the same as peers_answer. */
@@ -69,6 +71,8 @@ struct home_watch {
 	 * started.
 	 */
 	void (*ended)(void *arg, const char *job);
+	/* A job that was submitted here exited; it took SLOWDOWN times as long as alone. */
+	void (*slowed)(void *arg, double slowdown);
 	void *arg;
 	struct home_watch *next;
 };
