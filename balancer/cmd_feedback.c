@@ -110,7 +110,8 @@ static int feedback_print_groups(const json_t *groups)
 		feedback_megabytes(l, g, "memory_bytes");
 		feedback_megabytes(l, g, "cache_bytes");
 		feedback_megabytes(l, g, "bound_bytes");
-		listing_cell(l, "%s", *original ? original : "-");
+		/* v1 writes a number of 19 digits where there is no bound. */
+		listing_cell(l, "%s", !*original ? "-" : strlen(original) > 18 ? "none" : original);
 		listing_cell(l, "%s%s%s", listing_string(g, "state"), *error ? ": " : "", error);
 	}
 	listing_cut(l);

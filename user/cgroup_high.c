@@ -48,7 +48,7 @@ static int high_get(const char *directory, const char *file, char *out, size_t s
 
 	if (rc)
 		return rc;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	while (n < size - 1 && (got = read(fd, out + n, size - 1 - n)) > 0)

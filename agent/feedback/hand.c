@@ -264,6 +264,20 @@ static void hand_share(struct hand_turn *turn)
 	}
 }
 
+/* Somebody else has changed G's bound: it is not ours any more, nor is it in the file. */
+static void hand_foreign(const struct hand *hand, struct hand_group *g, struct hand_job *job,
+			 struct hand_done *done)
+{
+	int rc;
+
+	g->state = job->state = HAND_FOREIGN;
+	job->high_bytes = 0;
+	done->foreign++;
+	rc = hand_store_write(hand, false);
+	if (rc)
+		hand_failed(done, "write", hand->path, rc);
+}
+
 /* Looks at what is there now.  Returns true if JOB's bound is to be written. */
 static bool hand_wants(struct hand *hand, struct hand_job *job, const struct cgroup_high *high,
 		       struct hand_done *done, bool *added)
@@ -279,9 +293,7 @@ static bool hand_wants(struct hand *hand, struct hand_job *job, const struct cgr
 		return false;
 	}
 	if (g && bytes != g->before && bytes != g->written) {
-		g->state = job->state = HAND_FOREIGN;
-		done->foreign++;
-		*added = true;
+		hand_foreign(hand, g, job, done);
 		return false;
 	}
 	off = job->high_bytes > bytes ? job->high_bytes - bytes : bytes - job->high_bytes;
@@ -311,6 +323,7 @@ static void hand_write(struct hand *hand, struct hand_job *job, const struct cgr
 {
 	struct hand_group *g;
 	char text[CGROUP_HIGH_TEXT];
+	uint64_t now;
 	int rc;
 
 	if (job->high_bytes < job->use.bytes) {
@@ -321,8 +334,15 @@ static void hand_write(struct hand *hand, struct hand_job *job, const struct cgr
 	g = hand_find(hand, job->name);
 	if (hand->closed || !g)
 		return;
+	/* Once more: reclaiming took its time, and so did the disk. */
+	rc = cgroup_high_read(high, &now, text);
+	if (!rc && now != g->before) {
+		hand_foreign(hand, g, job, done);
+		return;
+	}
 	snprintf(text, sizeof(text), "%" PRIu64, job->high_bytes);
-	rc = cgroup_high_write(high, text);
+	if (!rc)
+		rc = cgroup_high_write(high, text);
 	job->state = g->state;
 	if (!rc) {
 		done->writes++;

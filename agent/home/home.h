@@ -33,13 +33,13 @@ struct home_ports {
 	void (*own_vector)(void *arg, struct iocom_vector *own);
 	/* Returns true if the local munged does not answer, so every node looks silent. */
 	bool (*mute)(void *arg);
-	/* W_IO as the feedback controller has it, for policies with one; NULL: the setting's. */
-	double (*w_io)(void *arg);
 	peers_asker ask;
 	void *ask_arg;
 	/* A deferred answer to another node's question, with ask_arg; the same as peers_answer. */
 	void (*answer)(void *arg, uint64_t ticket, enum peer_type type,
 		       const struct peer_answer *answer);
+	/* W_IO as the feedback controller has it, for policies with one; NULL: the setting's. */
+	double (*w_io)(void *arg);
 };
 
 struct home_config {
