@@ -16,6 +16,12 @@
 
 /* --- the controllers -------------------------------------------------------------------- */
 
+static bool by_resources(const struct feedback *f)
+{
+	return f->set.controller == RULES_CONTROLLER_GRADIENT ||
+	       f->set.controller == RULES_CONTROLLER_PREDICTIVE;
+}
+
 static void feedback_params(const struct feedback *f, struct rules_params *p)
 {
 	const struct settings_feedback *s = &f->set;
@@ -29,13 +35,18 @@ static void feedback_params(const struct feedback *f, struct rules_params *p)
 	p->fb_history = s->history;
 	p->fb_buffer_unit_mb = memory_mb / FC_RAM_MB;
 	p->fb_step_mb = s->step * memory_mb;
-	p->fb_buffer_min_mb = fmin(s->least, 1 - s->most) * memory_mb;
+	p->fb_buffer_min_mb =
+		(by_resources(f) ? fmin(s->least, 1 - s->most) : s->least) * memory_mb;
 }
 
-static bool by_resources(const struct feedback *f)
+/*
+ * The memory that the rules are told.  Their range is [fb_buffer_min_mb, memory - fb_buffer_min_mb],
+ * and a step that is cut there turns the direction (O-27): for controllers with a direction, which
+ * use memory for nothing else, it is made to be that of the settings.
+ */
+static double feedback_ram(const struct feedback *f)
 {
-	return f->set.controller == RULES_CONTROLLER_GRADIENT ||
-	       f->set.controller == RULES_CONTROLLER_PREDICTIVE;
+	return (by_resources(f) ? 1 : f->set.least + f->set.most) * f->buffer.memory_mb;
 }
 
 static struct rules *feedback_rules(const struct feedback *f)
@@ -95,7 +106,7 @@ static void feedback_know(struct feedback *f, double memory_mb)
 {
 	feedback_buffer_begin(f, memory_mb);
 	f->rules = feedback_rules(f);
-	if (f->rules && rules_feedback(f->rules, memory_mb, f->buffer.applied_mb)) {
+	if (f->rules && rules_feedback(f->rules, feedback_ram(f), f->buffer.applied_mb)) {
 		rules_free(f->rules);
 		f->rules = NULL;
 	}
@@ -278,7 +289,7 @@ static double feedback_wanted(struct feedback *f, struct rules_control *control)
 	rules_control(f->rules, control);
 	within = fmin(fmax(control->buffer_mb, b->least_mb), b->most_mb);
 	if (within != control->buffer_mb)
-		(void)rules_feedback(f->rules, b->memory_mb, within);
+		(void)rules_feedback(f->rules, feedback_ram(f), within);
 	return within;
 }
 
@@ -331,11 +342,9 @@ static void feedback_sample(struct feedback *f)
 	struct iocom_vector own;
 	double wanted;
 
-	f->config.ports.own_vector(f->config.ports.arg, &own);
-	if (!f->rules && own.memory_mb > 0)
-		feedback_know(f, own.memory_mb);
 	if (!f->rules)
 		return;
+	f->config.ports.own_vector(f->config.ports.arg, &own);
 	if (by_resources(f))
 		feedback_look_now(f, &own);
 	else if (f->buffer.ended < f->set.jobs)

@@ -78,6 +78,15 @@ static json_t *feedback_groups_json(const struct feedback *f, uid_t uid)
 	return groups;
 }
 
+static json_int_t feedback_held(const struct feedback *f)
+{
+	json_int_t held = 0;
+
+	for (size_t i = 0; i < f->njobs; i++)
+		held += f->jobs[i].state == HAND_HELD;
+	return held;
+}
+
 json_t *feedback_json(struct feedback *f, uid_t uid)
 {
 	char holds[320];
@@ -87,7 +96,7 @@ json_t *feedback_json(struct feedback *f, uid_t uid)
 			 f->base->set->name, "feedback", settings_feedback_names[f->mode],
 			 "controller",
 			 rules_controller_name((enum rules_controller)f->base->set->feedback.controller),
-			 "holds", holds, "held", (json_int_t)(f->hand ? hand_held(f->hand) : 0),
+			 "holds", holds, "held", feedback_held(f),
 			 "interval_s", (json_int_t)f->base->set->feedback.interval_s, "weight",
 			 feedback_weight_json(f), "buffer", feedback_buffer_json(f), "steps",
 			 feedback_steps_json(f), "groups", feedback_groups_json(f, uid), "failure",

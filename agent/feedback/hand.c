@@ -37,9 +37,7 @@ int hand_new(struct hand **out, const struct cgroup_mounts *mounts, const char *
 
 struct hand *hand_get(struct hand *hand)
 {
-	pthread_mutex_lock(&hand->lock);
 	hand->holders++;
-	pthread_mutex_unlock(&hand->lock);
 	return hand;
 }
 
@@ -61,14 +59,7 @@ static void hand_drop_all(struct hand *hand)
 
 void hand_put(struct hand *hand)
 {
-	bool last;
-
-	if (!hand)
-		return;
-	pthread_mutex_lock(&hand->lock);
-	last = --hand->holders == 0;
-	pthread_mutex_unlock(&hand->lock);
-	if (!last)
+	if (!hand || --hand->holders > 0)
 		return;
 	hand_drop_all(hand);
 	pthread_mutex_destroy(&hand->lock);

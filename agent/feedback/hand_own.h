@@ -4,6 +4,7 @@
 #define IOCOM_FEEDBACK_HAND_OWN_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "agent/feedback/hand.h"
 #include "balancer/settings/settings.h"
@@ -20,8 +21,8 @@ struct hand_group {
 };
 
 struct hand {
-	pthread_mutex_t lock; /* of all that follows */
-	unsigned holders;
+	atomic_uint holders;
+	pthread_mutex_t lock; /* of all that follows; the thread has it while it writes */
 	bool closed;
 	struct cgroup_mounts mounts;
 	char scope[SETTINGS_PATH_MAX];
