@@ -13,11 +13,13 @@
 
 static const char help[] =
 	"usage: iocom feedback [--json]\n"
-	"Shows this node's feedback controller (setting feedback = off, dry-run or on): the weight\n"
+	"Shows this node's feedback controller (setting feedback = off, dry-run or on): the "
+	"weight\n"
 	"of disk load that wal-fc decides by, the memory for I/O (buffer) that the groups of jobs\n"
 	"that do I/O share, its last steps and why, and what each of your jobs has.\n\n"
 	"  weight    W_IO, learnt from the slowdowns of jobs submitted here\n"
-	"  buffer    applied now, of the node's memory; wanted by the rules; between least and most\n"
+	"  buffer    applied now, of the node's memory; wanted by the rules; between least and "
+	"most\n"
 	"  error     wanted less applied, and in how many samples in a row it asked the same\n"
 	"  STATE     free: it does no I/O to speak of; held; would be held (dry-run); changed by\n"
 	"            somebody else: left alone; refused by the kernel\n\n"
@@ -137,7 +139,8 @@ static int feedback_print(const json_t *answer)
 	feedback_print_buffer(json_object_get(answer, "buffer"));
 	feedback_print_steps(answer);
 	if (*listing_string(answer, "failure")) {
-		snprintf(text, sizeof(text), "%-8s %s", "failed", listing_string(answer, "failure"));
+		snprintf(text, sizeof(text), "%-8s %s", "failed",
+			 listing_string(answer, "failure"));
 		listing_wrap(stdout, text, 9);
 	}
 	if (json_array_size(groups) && feedback_print_groups(groups))

@@ -16,7 +16,7 @@
 
 #define HIGH_V2	  "memory.high"
 #define HIGH_V1	  "memory.soft_limit_in_bytes"
-#define HIGH_STAT 16384		     /* memory.stat has about 60 lines */
+#define HIGH_STAT 16384		      /* memory.stat has about 60 lines */
 #define HIGH_ALL  (UINT64_C(1) << 60) /* v1 writes a number where there is no bound */
 
 const char *cgroup_high_file(const struct cgroup_high *high)
@@ -61,7 +61,8 @@ static int high_get(const char *directory, const char *file, char *out, size_t s
 
 bool cgroup_high_is_job(const char *name)
 {
-	static const char *const kinds[] = {"jobs/" CGROUP_USER_PREFIX, "guests/" CGROUP_USER_PREFIX};
+	static const char *const kinds[] = {"jobs/" CGROUP_USER_PREFIX,
+					    "guests/" CGROUP_USER_PREFIX};
 
 	for (size_t i = 0; i < 2; i++) {
 		size_t n = strlen(kinds[i]), digits;
@@ -80,7 +81,8 @@ int cgroup_high_find(const struct cgroup_mounts *mounts, const char *scope, cons
 {
 	struct cgroup group;
 	struct stat st;
-	int rc = cgroup_high_is_job(name) ? cgroup_name(mounts, scope, name, &group, NULL) : -EINVAL;
+	int rc =
+		cgroup_high_is_job(name) ? cgroup_name(mounts, scope, name, &group, NULL) : -EINVAL;
 
 	if (rc)
 		return rc;

@@ -40,9 +40,9 @@ static void feedback_params(const struct feedback *f, struct rules_params *p)
 }
 
 /*
- * The memory that the rules are told.  Their range is [fb_buffer_min_mb, memory - fb_buffer_min_mb],
- * and a step that is cut there turns the direction (O-27): for controllers with a direction, which
- * use memory for nothing else, it is made to be that of the settings.
+ * The memory that the rules are told.  Their range is [fb_buffer_min_mb, memory -
+ * fb_buffer_min_mb], and a step that is cut there turns the direction (O-27): for controllers with
+ * a direction, which use memory for nothing else, it is made to be that of the settings.
  */
 static double feedback_ram(const struct feedback *f)
 {
@@ -81,9 +81,8 @@ static void feedback_recall(struct feedback *f)
 	if (!journal_outcomes_from(f->config.journal, 0, (uid_t)-1, &(struct journal_mark){0},
 				   FEEDBACK_RECALL, recall_one, r))
 		for (size_t i = r->n; i-- > 0;)
-			f->recalled +=
-				!rules_done(f->weights,
-					    &(struct rules_outcome){.slowdown = r->slowdowns[i]});
+			f->recalled += !rules_done(
+				f->weights, &(struct rules_outcome){.slowdown = r->slowdowns[i]});
 	free(r);
 }
 
@@ -128,10 +127,11 @@ void feedback_holds(const struct feedback *f, char *out, size_t size)
 	else if (!f->hand)
 		snprintf(out, size, "only weights are controlled: %.180s", f->mounts_err.text);
 	else
-		snprintf(out, size,
-			 "only weights are controlled: this kernel has no memory controller for the "
-			 "groups of jobs (neither memory.high of cgroup v2 nor "
-			 "memory.soft_limit_in_bytes of v1)");
+		snprintf(
+			out, size,
+			"only weights are controlled: this kernel has no memory controller for the "
+			"groups of jobs (neither memory.high of cgroup v2 nor "
+			"memory.soft_limit_in_bytes of v1)");
 }
 
 /* An agent without the controller has no thread for it. */
@@ -183,8 +183,7 @@ static void feedback_leave(struct feedback *f)
 	f->mode = FEEDBACK_OFF;
 }
 
-int feedback_new(struct feedback **out, const struct feedback_config *config,
-		 struct iocom_err *err)
+int feedback_new(struct feedback **out, const struct feedback_config *config, struct iocom_err *err)
 {
 	struct feedback *f = calloc(1, sizeof(*f));
 	char path[SETTINGS_PATH_MAX + 32];
@@ -280,7 +279,8 @@ void feedback_submitted_slowed(void *arg, double slowdown)
 	f->base->counters->feedback_at_bound += after.saturated > before.saturated;
 }
 
-/* What the rules want after an outcome is what they have; outside of the bounds they begin there. */
+/* What the rules want after an outcome is what they have; outside of the bounds they begin there.
+ */
 static double feedback_wanted(struct feedback *f, struct rules_control *control)
 {
 	const struct feedback_buffer *b = &f->buffer;
@@ -332,8 +332,9 @@ static const char *feedback_why(const struct feedback *f, const struct rules_con
 		[RULES_CONTROLLER_GRADIENT] = "requests",
 	};
 
-	return f->set.controller == RULES_CONTROLLER_PREDICTIVE ? rules_control_why_name(control->why)
-								: by[f->set.controller];
+	return f->set.controller == RULES_CONTROLLER_PREDICTIVE
+		       ? rules_control_why_name(control->why)
+		       : by[f->set.controller];
 }
 
 static void feedback_sample(struct feedback *f)

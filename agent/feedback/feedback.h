@@ -4,7 +4,8 @@
  * controller a node (control_per_node), with two outputs:
  *
  *   W_IO    from the slowdowns of jobs submitted here: each decides the next decisions by wal-fc
- *   buffer  from the slowdowns of jobs that ran here: what page cache their groups may have (hand.h)
+ *   buffer  from the slowdowns of jobs that ran here: what page cache their groups may have
+ * (hand.h)
  *
  * A sample is taken every feedback_interval_s.  The rules move the buffer that they want with each
  * ended job (published, smoothed: FC's interval) or each sample (gradient, predictive: they look at

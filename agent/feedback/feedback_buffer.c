@@ -48,12 +48,13 @@ static void buffer_at_bound(struct feedback *f, bool wants_beyond)
 		return;
 	b->bound = bound;
 	if (bound)
-		log_write(f->base->log, LOG_L_INFO,
-			  "feedback: the buffer is at its %s, %.0f MB of %.0f (%s = %g); it goes no "
-			  "further",
-			  bound < 0 ? "least" : "most", b->applied_mb, b->memory_mb,
-			  bound < 0 ? "feedback_min" : "feedback_max",
-			  bound < 0 ? f->set.least : f->set.most);
+		log_write(
+			f->base->log, LOG_L_INFO,
+			"feedback: the buffer is at its %s, %.0f MB of %.0f (%s = %g); it goes no "
+			"further",
+			bound < 0 ? "least" : "most", b->applied_mb, b->memory_mb,
+			bound < 0 ? "feedback_min" : "feedback_max",
+			bound < 0 ? f->set.least : f->set.most);
 }
 
 bool feedback_buffer_sample(struct feedback *f, double wanted_mb, const char *why)

@@ -29,7 +29,7 @@ static json_t *feedback_buffer_json(const struct feedback *f)
 			 b->wanted_mb, "least_mb", b->least_mb, "most_mb", b->most_mb, "error_mb",
 			 b->error_mb, "persisted", (json_int_t)b->persisted, "persist",
 			 (json_int_t)f->set.persist, "why", b->why, "bound",
-			 b->bound < 0   ? "least"
+			 b->bound < 0	? "least"
 			 : b->bound > 0 ? "most"
 					: NULL,
 			 "samples", (json_int_t)f->samples, "jobs", (json_int_t)f->ran, "slowdown",
@@ -92,13 +92,12 @@ json_t *feedback_json(struct feedback *f, uid_t uid)
 	char holds[320];
 
 	feedback_holds(f, holds, sizeof(holds));
-	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:s}", "version", 1, "node",
-			 f->base->set->name, "feedback", settings_feedback_names[f->mode],
-			 "controller",
-			 rules_controller_name((enum rules_controller)f->base->set->feedback.controller),
-			 "holds", holds, "held", feedback_held(f),
-			 "interval_s", (json_int_t)f->base->set->feedback.interval_s, "weight",
-			 feedback_weight_json(f), "buffer", feedback_buffer_json(f), "steps",
-			 feedback_steps_json(f), "groups", feedback_groups_json(f, uid), "failure",
-			 f->failure);
+	return json_pack(
+		"{s:i,s:s,s:s,s:s,s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:s}", "version", 1, "node",
+		f->base->set->name, "feedback", settings_feedback_names[f->mode], "controller",
+		rules_controller_name((enum rules_controller)f->base->set->feedback.controller),
+		"holds", holds, "held", feedback_held(f), "interval_s",
+		(json_int_t)f->base->set->feedback.interval_s, "weight", feedback_weight_json(f),
+		"buffer", feedback_buffer_json(f), "steps", feedback_steps_json(f), "groups",
+		feedback_groups_json(f, uid), "failure", f->failure);
 }

@@ -16,10 +16,10 @@
 #include "agent/cluster/cluster_view.h"
 #include "agent/feedback/feedback_own.h"
 
-#define ROUNDS	      32
-#define CPU_LEAST_MS  1.0
-#define FAULT_MS      8.1 /* FC: a page fault at an idle disk */
-#define KB_PER_MB     1000.0
+#define ROUNDS	     32
+#define CPU_LEAST_MS 1.0
+#define FAULT_MS     8.1 /* FC: a page fault at an idle disk */
+#define KB_PER_MB    1000.0
 
 static double node_length_ms(const struct guest_running *job)
 {

@@ -35,7 +35,7 @@ struct feedback {
 	enum settings_feedback_mode mode;
 	struct settings_feedback set; /* as the controllers were made by */
 	struct rules *weights, *rules;
-	unsigned recalled; /* slowdowns taken from the journal */
+	unsigned recalled;	       /* slowdowns taken from the journal */
 	uint64_t ran;		       /* jobs that ran here and ended */
 	double slowdown_sum, slowdown; /* of those since the last sample; their mean at the last */
 	struct feedback_buffer buffer;
@@ -58,7 +58,7 @@ struct feedback {
 	struct feedback_read {
 		char job[SPEC_JOB_MAX];
 		double read_mb, recent_mb; /* in all; lately */
-	} *reads;
+	} * reads;
 	size_t nreads;
 };
 

@@ -58,8 +58,9 @@ static void turn_done(struct question_task *task, int rc)
 
 	f->turning = false;
 	if (rc) {
-		log_write(f->base->log, LOG_L_WARNING,
-			  "feedback: the kernel takes long to reclaim memory; the controller waits");
+		log_write(
+			f->base->log, LOG_L_WARNING,
+			"feedback: the kernel takes long to reclaim memory; the controller waits");
 		return; /* the thread frees it */
 	}
 	feedback_account(f, &t->turn.done);
@@ -93,8 +94,8 @@ static void turn_fill(struct feedback *f, const struct guest_running *running, s
 		const struct guest_running *r = &running[i];
 		const struct feedback_read *before = turn_find(f, r->job, &at);
 		double new_mb = before ? r->read_mb - before->read_mb : r->read_mb;
-		double recent_mb = (before ? RECENTLY * before->recent_mb : 0) +
-				   (new_mb > 0 ? new_mb : 0);
+		double recent_mb =
+			(before ? RECENTLY * before->recent_mb : 0) + (new_mb > 0 ? new_mb : 0);
 
 		jobs[i] = (struct hand_job){.uid = r->uid,
 					    .missed_bytes = (uint64_t)(recent_mb * 1e6)};

@@ -6,6 +6,7 @@
 #ifndef IOCOM_SETTINGS_FEEDBACK_H
 #define IOCOM_SETTINGS_FEEDBACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum settings_feedback_mode { FEEDBACK_OFF, FEEDBACK_DRY_RUN, FEEDBACK_ON, FEEDBACK_MODES };
@@ -47,6 +48,7 @@ enum settings_feedback_mode { FEEDBACK_OFF, FEEDBACK_DRY_RUN, FEEDBACK_ON, FEEDB
 struct settings_feedback {
 	enum settings_feedback_mode mode;
 	uint32_t controller; /* enum rules_controller */
+	bool restore;	     /* only give back what a killed agent's controller changed, and end */
 	SETTINGS_FEEDBACK(SETTINGS_FEEDBACK_MEMBER)
 };
 

@@ -152,6 +152,14 @@ tap_true "the listing says that it is held" until_true 5 shows "$job .* held"
 tap_is "another user sees no jobs of others" "$(setpriv --reuid 65534 --regid 65534 --clear-groups "$BUILD/iocom" feedback --json | jq '.groups | length')" 0
 end KILL
 tap_true "kill -9: it still is" isnt "$original"
+restore() { iocomd --config "$SCRATCH/conf" --feedback-restore yes 2>&1; }
+tap_like "without another agent: iocomd --feedback-restore" "$(restore)" "^groups of jobs: 1 got the original bound of memory back"
+tap_is "the original is back" "$(cat "$file")" "$original"
+tap_like "twice is once" "$(restore)" "^nothing to give back"
+begin env
+tap_true "held again" until_true 15 isnt "$original"
+tap_like "it refuses while an agent runs" "$(said=$(restore); echo "$? $said")" "^1 iocomd: an iocomd runs on "
+end KILL
 conf off
 begin env
 tap_is "the next start: the original is back" "$(cat "$file")" "$original"

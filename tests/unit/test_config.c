@@ -384,7 +384,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_peers_need_listen),
 		cmocka_unit_test(test_precedence),
-		cmocka_unit_test(test_mistakes), cmocka_unit_test(test_feedback_policies),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_feedback_policies),
 		cmocka_unit_test(test_metrics_port),
 		cmocka_unit_test(test_long_line),
 		cmocka_unit_test(test_flags),

@@ -437,7 +437,8 @@ static void test_after_a_kill(void **state)
 	assert_string_equal(high(), "199999488");
 	begin("feedback = off");
 	assert_string_equal(high(), "max");
-	assert_int_equal(logged("an earlier agent was killed; 1 group of jobs got the original"), 1);
+	assert_int_equal(logged("an earlier agent was killed; 1 group of jobs got the original"),
+			 1);
 }
 
 static void test_no_controller(void **state)
@@ -450,8 +451,8 @@ static void test_no_controller(void **state)
 	assert_int_equal(unlink(group_file("memory.high")), 0);
 	begin("feedback = on");
 	job_reads();
-	assert_int_equal(logged("only weights are controlled: this kernel has no memory controller"),
-			 1);
+	assert_int_equal(
+		logged("only weights are controlled: this kernel has no memory controller"), 1);
 	pass(2);
 	assert_int_equal(part->jobs[0].state, HAND_NONE);
 	put(group_file("memory.high"), "max\n");
@@ -518,11 +519,21 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_weights),	   T(test_weights_at_bound), T(test_weights_by_use),
-		T(test_garbage_is_not_learnt), T(test_hysteresis),   T(test_bounds),
-		T(test_predictive),	   T(test_idle),	     T(test_gradient),
-		T(test_published),	   T(test_off),		     T(test_modes),
-		T(test_after_a_kill),	   T(test_no_controller),    T(test_json),
+		T(test_weights),
+		T(test_weights_at_bound),
+		T(test_weights_by_use),
+		T(test_garbage_is_not_learnt),
+		T(test_hysteresis),
+		T(test_bounds),
+		T(test_predictive),
+		T(test_idle),
+		T(test_gradient),
+		T(test_published),
+		T(test_off),
+		T(test_modes),
+		T(test_after_a_kill),
+		T(test_no_controller),
+		T(test_json),
 		T(test_settings),
 	};
 
