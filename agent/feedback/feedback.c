@@ -166,18 +166,24 @@ static void feedback_enter(struct feedback *f)
 		  rules_controller_name((enum rules_controller)f->set.controller), holds);
 }
 
+/* Counts what the hand gave back, and logs it: after WHEN. */
+static void feedback_gave_back(struct feedback *f, enum log_level level, const char *when,
+			       const struct hand_done *done)
+{
+	feedback_account(f, done);
+	if (done->restored)
+		log_write(f->base->log, level,
+			  "feedback: %s%u group%s of jobs got the original bound of memory back",
+			  when, done->restored, done->restored == 1 ? "" : "s");
+}
+
 static void feedback_leave(struct feedback *f)
 {
 	struct hand_done done = {0};
 
 	if (f->hand && f->mode == FEEDBACK_ON) {
 		hand_close(f->hand, &done);
-		feedback_account(f, &done);
-		if (done.restored)
-			log_write(f->base->log, LOG_L_INFO,
-				  "feedback: %u group%s of jobs got the original bound of memory "
-				  "back",
-				  done.restored, done.restored == 1 ? "" : "s");
+		feedback_gave_back(f, LOG_L_INFO, "", &done);
 	}
 	feedback_forget(f);
 	f->mode = FEEDBACK_OFF;
@@ -214,14 +220,8 @@ void feedback_begin(struct feedback *f)
 		log_write(f->base->log, LOG_L_ERROR,
 			  "feedback: what an earlier agent changed cannot be given back: %s",
 			  err.text);
-	else if (f->hand) {
-		feedback_account(f, &done);
-		if (done.restored)
-			log_write(f->base->log, LOG_L_WARNING,
-				  "feedback: an earlier agent was killed; %u group%s of jobs got "
-				  "the original bound of memory back",
-				  done.restored, done.restored == 1 ? "" : "s");
-	}
+	else if (f->hand)
+		feedback_gave_back(f, LOG_L_WARNING, "an earlier agent was killed; ", &done);
 	feedback_enter(f);
 }
 

@@ -10,8 +10,7 @@
 
 #include "agent/feedback/hand_own.h"
 
-#define HAND_NEARLY 32 /* a bound that is off by less than this part stays: no writes for nothing  \
-			*/
+#define HAND_NEARLY 32 /* a bound that is off by less than this part of it stays */
 
 const char *const hand_state_names[HAND_STATES] = {
 	[HAND_FREE] = "free",	    [HAND_WOULD] = "would be held",
