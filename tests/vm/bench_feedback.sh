@@ -11,9 +11,9 @@ node=/sys/fs/cgroup/node
 export IOCOM_RUN_DIR=/run/iocom
 mkdir -p $node /etc/iocom
 for file in one two big; do
-	dd if=/dev/zero of=/var/tmp/$file bs=1M count=$([ $file = big ] && echo 250 || echo 60) 2>/dev/null
+	dd if=/dev/zero of=/var/tmp/$file bs=1M count=$([ $file = big ] && echo 150 || echo 40) 2>/dev/null
 done
-dd if=/dev/zero of=/var/tmp/swap bs=1M count=600 2>/dev/null
+dd if=/dev/zero of=/var/tmp/swap bs=1M count=400 2>/dev/null
 chmod 600 /var/tmp/swap
 mkswap /var/tmp/swap >/dev/null && swapon /var/tmp/swap
 sync
@@ -30,22 +30,23 @@ configure off >/etc/iocom/iocom.conf
 "$build/iocomd" --shim "$build/iocom-shim" 2>/tmp/bench.log &
 agent=$!
 until answers; do sleep 0.5; done
+now() { awk '{ print int($1 * 100) }' /proc/uptime; }
 # job NAME COMMAND...: its wall time in hundredths of a second, in the file NAME
 job() {
 	name=$1
 	shift
-	begun=$(date +%s%N)
+	begun=$(now)
 	"$build/iocom" run -n --policy nlb -- "$@"
-	echo "$name $? $((($(date +%s%N) - begun) / 10000000))" >>/tmp/took
+	echo "$name $? $(($(now) - begun))" >>/tmp/took
 }
 again() { echo "for i in $(seq "$2" | tr '\n' ' '); do cat /var/tmp/$1 >/dev/null; done"; }
 mix() {
-	job churn $work churn 250 "${1:-40}" &
+	job churn $work churn 250 20 &
 	one=$!
 	sleep 2
-	job one sh -c "$(again one 12)" &
+	job one sh -c "$(again one 8)" &
 	two=$!
-	job two sh -c "$(again two 12)" &
+	job two sh -c "$(again two 8)" &
 	three=$!
 	job big sh -c "$(again big 2)" &
 	wait $one $two $three $!
@@ -60,8 +61,8 @@ alone() { # NAME COMMAND...
 	job "$@"
 }
 : >/tmp/took
-alone churn $work churn 250 40
-for file in one two; do alone $file sh -c "$(again $file 12)"; done
+alone churn $work churn 250 20
+for file in one two; do alone $file sh -c "$(again $file 8)"; done
 alone big sh -c "$(again big 2)"
 cp /tmp/took /tmp/alone
 sed 's/^/# alone: /' /tmp/alone
