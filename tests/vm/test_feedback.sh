@@ -40,14 +40,14 @@ configure() { # MODE MAX
 	printf 'feedback_min = 0.01\nfeedback_max = %s\nfeedback_interval_s = 1\nfeedback_persist = 1\n' "$2"
 }
 begin() { # MODE
-	configure "$1" 0.05 >/etc/iocom/iocom.conf
+	configure "$1" 0.02 >/etc/iocom/iocom.conf
 	"$build/iocomd" --shim "$build/iocom-shim" 2>>/tmp/feedback.log &
 	agent=$!
 	soon 60 answers
 }
 answers() { "$build/iocom" feedback >/dev/null 2>&1; }
 reload() { # MODE
-	configure "$1" 0.05 >/etc/iocom/iocom.conf
+	configure "$1" 0.02 >/etc/iocom/iocom.conf
 	kill -HUP $agent
 }
 stop() { # SIGNAL
@@ -65,7 +65,7 @@ shows() { "$build/iocom" feedback | grep -e "$1" >/dev/null; }
 written_down() { grep "$(basename "$group") v2 $1 " /var/lib/iocom/feedback.originals >/dev/null 2>&1; }
 nothing_written_down() { [ ! -e /var/lib/iocom/feedback.originals ]; }
 
-dd if=/dev/zero of=/var/tmp/data bs=1M count=200 2>/dev/null
+dd if=/dev/zero of=/var/tmp/data bs=1M count=100 2>/dev/null
 sync
 echo 3 >/proc/sys/vm/drop_caches
 ok "the agent begins without the controller" begin off
@@ -73,7 +73,7 @@ job=$("$build/iocom" run --detach -n -- sh -c \
 	'until [ -e /tmp/over ]; do cat /var/tmp/data >/dev/null; sleep 0.2; done')
 group=/sys/fs/cgroup/iocom/jobs/user@0/$job
 ok "a job has a group of its own" test -d "$group"
-ok "its cache grows to what it reads" soon 90 cache_above 180
+ok "its cache grows to what it reads" soon 90 cache_above 90
 ok "and nothing bounds it" high_is max
 
 reload dry-run
@@ -84,7 +84,7 @@ ok "nor writes anything down" nothing_written_down
 reload on
 ok "on: memory.high is set" soon 30 bounded
 ok "the original is written down" written_down max
-ok "the job's cache shrinks to its part of the buffer" soon 60 cache_below 120
+ok "the job's cache shrinks to its part of the buffer" soon 60 cache_below 60
 echo "# cache $(cache) MiB, memory.high $(high)"
 ok "the listing says by what" shows 'by memory.high'
 ok "and that the controller is at its bound" shows 'at its most'
@@ -94,7 +94,7 @@ ok "kill -9: the bound is still there" bounded
 begin off
 ok "the next start: the original is back" high_is max
 ok "and no file is left" nothing_written_down
-ok "the cache grows again" soon 90 cache_above 180
+ok "the cache grows again" soon 90 cache_above 90
 
 reload on
 ok "on again" soon 30 bounded
