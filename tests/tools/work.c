@@ -160,7 +160,8 @@ int main(int argc, char **argv)
 				return 0;
 		}
 	}
-	fprintf(stderr, "usage: work io FILE REQUESTS KIB SEED | make FILE MIB | cpu SECONDS |\n"
-			"       mem MIB SECONDS | hold MIB SECONDS | churn MIB ROUNDS | cold FILE...\n");
+	fprintf(stderr,
+		"usage: work io FILE REQUESTS KIB SEED | make FILE MIB | cpu SECONDS |\n"
+		"       mem MIB SECONDS | hold MIB SECONDS | churn MIB ROUNDS | cold FILE...\n");
 	return 2;
 }
