@@ -86,8 +86,12 @@ else
 	tap_like "and the log" "$(cat "$SCRATCH/log")" "feedback: on, published; only weights are controlled"
 fi
 for share in 1 3 2; do # as many at a time: slowdowns that differ
-	for _ in $(seq $share); do iocom run -n -- "$BUILD/tests/tools/work" cpu 0.2 & done
-	wait $(jobs -p | grep -vx "$AGENT")
+	running=()
+	for _ in $(seq $share); do
+		iocom run -n -- "$BUILD/tests/tools/work" cpu 0.2 &
+		running+=($!)
+	done
+	wait "${running[@]}"
 done
 iocom run -n -- sh -c 'exit 3' # teaches nothing
 ended() { [ "$(weight jobs)" = 6 ]; }

@@ -11,7 +11,7 @@ node=/sys/fs/cgroup/node
 export IOCOM_RUN_DIR=/run/iocom
 mkdir -p $node /etc/iocom
 for file in one two big; do
-	dd if=/dev/zero of=/var/tmp/$file bs=1M count=$([ $file = big ] && echo 150 || echo 40) 2>/dev/null
+	dd if=/dev/zero of=/var/tmp/$file bs=1M count="$([ $file = big ] && echo 150 || echo 40)" 2>/dev/null
 done
 dd if=/dev/zero of=/var/tmp/swap bs=1M count=400 2>/dev/null
 chmod 600 /var/tmp/swap
