@@ -11,6 +11,7 @@ void feedback_buffer_begin(struct feedback *f, double memory_mb)
 		.least_mb = f->set.least * memory_mb,
 		.most_mb = f->set.most * memory_mb,
 		.why = "none",
+		.moved_by = "none",
 	};
 	f->buffer.applied_mb = f->buffer.wanted_mb = f->buffer.most_mb;
 	f->buffer.bound = 1;
@@ -30,7 +31,7 @@ static void buffer_note(struct feedback *f, double from_mb)
 		.from_mb = from_mb,
 		.to_mb = b->applied_mb,
 		.wanted_mb = b->wanted_mb,
-		.why = b->why,
+		.why = b->moved_by,
 		.dry = f->mode == FEEDBACK_DRY_RUN,
 	};
 	f->base->counters->feedback_steps++;
@@ -64,7 +65,10 @@ bool feedback_buffer_sample(struct feedback *f, double wanted_mb, const char *wh
 	bool beyond = wanted_mb <= b->least_mb || wanted_mb >= b->most_mb;
 	int sign;
 
-	b->wanted_mb = buffer_within(b, wanted_mb);
+	wanted_mb = buffer_within(b, wanted_mb);
+	if (wanted_mb != b->wanted_mb)
+		b->moved_by = why;
+	b->wanted_mb = wanted_mb;
 	b->why = why;
 	error = b->wanted_mb - b->applied_mb;
 	/* The last bit of the way to a bound counts, however small. */
@@ -76,6 +80,7 @@ bool feedback_buffer_sample(struct feedback *f, double wanted_mb, const char *wh
 	b->error_mb = error;
 	if (sign && b->persisted >= f->set.persist) {
 		b->applied_mb = buffer_within(b, from + fmin(fmax(error, -most), most));
+		b->error_mb = b->wanted_mb - b->applied_mb;
 		buffer_note(f, from);
 	}
 	buffer_at_bound(f, beyond);

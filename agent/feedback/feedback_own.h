@@ -21,12 +21,13 @@ struct feedback_step {
 struct feedback_buffer {
 	double memory_mb; /* of the node, when this began; 0: not begun */
 	double applied_mb, wanted_mb, least_mb, most_mb;
-	double error_mb;    /* at the last sample; 0 within the band */
-	int sign;	    /* of the error */
-	unsigned persisted; /* samples in a row with this sign */
-	const char *why;    /* of the last sample; static */
-	int bound;	    /* -1 at the least, 1 at the most, as was logged */
-	uint32_t ended;	    /* jobs since the last sample */
+	double error_mb;      /* after the last sample; 0 within the band */
+	int sign;	      /* of the error */
+	unsigned persisted;   /* samples in a row with this sign */
+	const char *why;      /* of the last sample; static */
+	const char *moved_by; /* why the wanted one moved last; static */
+	int bound;	      /* -1 at the least, 1 at the most, as was logged */
+	uint32_t ended;	      /* jobs since the last sample */
 };
 
 struct feedback {

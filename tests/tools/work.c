@@ -114,14 +114,14 @@ static int work_memory(size_t mib, double seconds, int busy)
 
 static int work_churn(size_t mib, long rounds)
 {
-	char *memory = malloc(mib << 20);
+	volatile char *memory = malloc(mib << 20);
 
 	if (!memory)
 		return fail("memory");
 	for (long round = 0; round < rounds; round++)
 		for (size_t i = 0; i < mib << 20; i += 4096)
 			memory[i] = (char)(memory[i] + round);
-	free(memory);
+	free((void *)memory);
 	return 0;
 }
 

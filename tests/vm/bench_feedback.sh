@@ -41,7 +41,7 @@ job() {
 }
 again() { echo "for i in $(seq "$2" | tr '\n' ' '); do cat /var/tmp/$1 >/dev/null; done"; }
 mix() {
-	job churn $work churn 320 800 &
+	job churn $work churn 320 300 &
 	one=$!
 	sleep 2
 	job one sh -c "$(again one 8)" &
@@ -61,7 +61,7 @@ alone() { # NAME COMMAND...
 	job "$@"
 }
 : >/tmp/took
-alone churn $work churn 320 800
+alone churn $work churn 320 300
 for file in one two; do alone $file sh -c "$(again $file 8)"; done
 alone big sh -c "$(again big 2)"
 cp /tmp/took /tmp/alone
