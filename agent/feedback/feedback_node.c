@@ -4,10 +4,11 @@
  *
  * The kernel counts requests that reached the disk, lambda_j (1 - h_j), per ms that j computed.
  * The rate lambda_j of all accesses solves that together with (5.4), in which h_j depends on all
- * rates; ROUNDS of a damped iteration do it.  How often data is read again (feedback_reaccess), and
- * how much a job faults whose memory does not fit (feedback_faults_per_ms), nobody measures: they
- * are assumed, the latter until more is seen.  Memory that is not the jobs' is divided among them:
- * only the sum counts.
+ * rates; ROUNDS of a damped iteration do it.  How often data is read again (feedback_reaccess)
+ * nobody measures: it is assumed.  Page faults are measured, and feedback_faults_per_ms is the
+ * least that is assumed: the papers' nodes page once working sets and buffer do not fit beside each
+ * other (5 a ms, FC), but Linux gives cache up first, so by default only faults that happen count.
+ * Memory that is not the jobs' is divided among them: only the sum counts.
  */
 #include <errno.h>
 #include <math.h>

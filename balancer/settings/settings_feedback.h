@@ -39,8 +39,7 @@ enum settings_feedback_mode { FEEDBACK_OFF, FEEDBACK_DRY_RUN, FEEDBACK_ON, FEEDB
 	  "how often jobs read the same data again, assumed by gradient and predictive", "5", 0,   \
 	  1e6)                                                                                     \
 	X(NUMBER, double, faults_per_ms, "feedback-faults-per-ms", "X",                            \
-	  "page faults per ms of computing of jobs whose memory does not fit, assumed", "5", 0,    \
-	  1e6)
+	  "page faults per ms of computing assumed of jobs that make fewer", "0", 0, 1e6)
 
 #define SETTINGS_FEEDBACK_MEMBER(kind, type, member, name, value, help, usual, least_, most_)      \
 	type member;

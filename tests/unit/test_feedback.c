@@ -311,7 +311,7 @@ static void test_bounds(void **state)
 static void test_predictive(void **state)
 {
 	(void)state;
-	begin("feedback = on;feedback_interval_s = 10");
+	begin("feedback = on;feedback_interval_s = 10;feedback_faults_per_ms = 5");
 	job_reads();
 	job_fills(500);
 	pass(20);
@@ -328,6 +328,20 @@ static void test_predictive(void **state)
 	pass(60);
 	assert_string_equal(part->buffer.why, "misses");
 	assert_true(part->buffer.applied_mb > 420);
+}
+
+/* Only faults that happen count, unless the settings assume some. */
+static void test_measured_faults(void **state)
+{
+	(void)state;
+	begin("feedback = on;feedback_interval_s = 10");
+	job_reads();
+	job_fills(500);
+	pass(100);
+	assert_float_equal(part->buffer.applied_mb, 900, 1e-6);
+	jobs[1].faults = 2 * jobs[1].cpu_ms;
+	pass(100);
+	assert_true(part->buffer.applied_mb < 800);
 }
 
 /* No job runs: nothing is known, so nothing moves. */
@@ -466,6 +480,7 @@ static void test_json(void **state)
 	begin("feedback = on;feedback_max = 0.2;feedback_interval_s = 1;feedback_persist = 1");
 	job_reads();
 	job_fills(950);
+	jobs[1].faults = 5 * jobs[1].cpu_ms;
 	pass(3);
 	all = feedback_json(part, 0);
 	own = feedback_json(part, 8);
@@ -519,21 +534,14 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_weights),
-		T(test_weights_at_bound),
-		T(test_weights_by_use),
-		T(test_garbage_is_not_learnt),
-		T(test_hysteresis),
-		T(test_bounds),
-		T(test_predictive),
-		T(test_idle),
-		T(test_gradient),
-		T(test_published),
-		T(test_off),
-		T(test_modes),
-		T(test_after_a_kill),
-		T(test_no_controller),
-		T(test_json),
+		T(test_weights),	T(test_weights_at_bound),
+		T(test_weights_by_use), T(test_garbage_is_not_learnt),
+		T(test_hysteresis),	T(test_bounds),
+		T(test_predictive),	T(test_measured_faults),
+		T(test_idle),		T(test_gradient),
+		T(test_published),	T(test_off),
+		T(test_modes),		T(test_after_a_kill),
+		T(test_no_controller),	T(test_json),
 		T(test_settings),
 	};
 
