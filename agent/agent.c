@@ -42,6 +42,7 @@ static void agent_chores(void *arg)
 
 	guest_chores(a->guest);
 	owner_part_chores(a->owner);
+	feedback_chores(a->feedback);
 	home_chores(a->home);
 	peers_chores(&a->peers);
 	front_chores(&a->front);
@@ -63,6 +64,8 @@ static int begin(struct agent *a, struct iocom_err *err)
 		rc = home_load(a->home, err);
 	if (!rc)
 		rc = guest_recover(a->guest, err);
+	if (!rc)
+		feedback_begin(a->feedback);
 	if (!rc)
 		rc = front_start(&a->front, err);
 	if (rc)
@@ -166,6 +169,7 @@ void agent_stop(struct agent *a)
 	journal_thread_free(a->journal_thread); /* answers that wait for the disk still leave */
 	streams_free(a->streams);
 	guest_stop(a->guest);
+	feedback_stop(a->feedback);
 	owner_part_free(a->owner);
 	peers_stop(&a->peers); /* this ends decisions under way */
 	front_stop(&a->front);
@@ -174,6 +178,7 @@ void agent_stop(struct agent *a)
 	net_spawn_fini(&a->net_spawn);
 	guest_free(a->guest);
 	home_free(a->home);
+	feedback_free(a->feedback);
 	profile_close(a->profiles);
 	journal_close(a->journal);
 	sample_names_free(a->names);

@@ -9,6 +9,7 @@
 #include "agent/base/tick.h"
 #include "agent/base/watchdog.h"
 #include "agent/cluster/peers.h"
+#include "agent/feedback/feedback.h"
 #include "agent/front/front.h"
 #include "agent/gate/net_spawn.h"
 #include "agent/guest/user_limits.h"
@@ -49,6 +50,9 @@ struct agent {
 	struct owner_part *owner;
 	struct guest *guest;
 	struct home *home;
+	struct feedback *feedback;
+	struct guest_watch ran_watch;
+	struct home_watch submitted_watch;
 	struct front front;
 	struct streams *streams; /* NULL: this agent serves its own machine only */
 	struct metrics *metrics; /* NULL: metrics are not served */

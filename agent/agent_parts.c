@@ -2,7 +2,8 @@
 /*
  * The parts of an agent are made, and wired to each other through their ports:
  *
- *   base <- network part (gate/) <- pulse (measure/) <- peers (cluster/) <- guest, home <- front
+ *   base <- network part (gate/) <- pulse (measure/) <- peers (cluster/) <- guest, home <- feedback
+ *   <- front
  */
 #include "agent/agent_own.h"
 
@@ -285,6 +286,13 @@ static int answer_attach(void *arg, const struct peer_request *request, uint64_t
 				    : home_on_attach(a->home, request, ticket, answer);
 }
 
+static double controlled_w_io(void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->feedback ? feedback_w_io(a->feedback) : a->set->rules.w_io;
+}
+
 static int agent_make_home(struct agent *a, struct iocom_err *err)
 {
 	const struct home_config config = {
@@ -296,6 +304,7 @@ static int agent_make_home(struct agent *a, struct iocom_err *err)
 		.ports = {.arg = a,
 			  .own_vector = own_vector,
 			  .mute = is_mute,
+			  .w_io = controlled_w_io,
 			  .ask = peers_ask,
 			  .ask_arg = &a->peers,
 			  .answer = peers_answer},
@@ -309,6 +318,61 @@ static int agent_make_home(struct agent *a, struct iocom_err *err)
 	peers_serve(&a->peers, PEER_PROGRESS, home_on_progress, a->home);
 	peers_serve(&a->peers, PEER_RENEW, home_on_renew, a->home);
 	peers_serve(&a->peers, PEER_ATTACH, answer_attach, a);
+	return 0;
+}
+
+static void cluster_add(const struct iocom_vector *v, struct feedback_cluster *sum)
+{
+	double cpu = v->cores ? v->run_queue / v->cores : 0;
+
+	sum->cpu_utilisation += cpu < 1 ? cpu : 1;
+	sum->disk_utilisation += v->disk_utilisation < 1 ? v->disk_utilisation : 1;
+}
+
+static void cluster_means(void *arg, struct feedback_cluster *out)
+{
+	const struct agent *a = arg;
+	const struct matrix *m = &a->peers.matrix;
+	double nodes = 1;
+
+	*out = (struct feedback_cluster){0};
+	cluster_add(&a->pulse.own, out);
+	for (size_t i = 0; i < m->count; i++)
+		if (matrix_at(m, i)->alive) {
+			cluster_add(&matrix_at(m, i)->vector, out);
+			nodes++;
+		}
+	out->cpu_utilisation /= nodes;
+	out->disk_utilisation /= nodes;
+}
+
+static size_t running_jobs(void *arg, struct guest_running *out, size_t max)
+{
+	const struct agent *a = arg;
+
+	return guest_running(a->guest, out, max);
+}
+
+static int agent_make_feedback(struct agent *a, struct iocom_err *err)
+{
+	const struct feedback_config config = {
+		.base = &a->base,
+		.journal = a->journal,
+		.mounts = "/proc/self/mounts",
+		.ports = {.arg = a,
+			  .own_vector = own_vector,
+			  .cluster = cluster_means,
+			  .running = running_jobs},
+	};
+	int rc = feedback_new(&a->feedback, &config, err);
+
+	if (rc)
+		return rc;
+	a->ran_watch = (struct guest_watch){.slowed = feedback_ran_slowed, .arg = a->feedback};
+	guest_watch(a->guest, &a->ran_watch);
+	a->submitted_watch =
+		(struct home_watch){.slowed = feedback_submitted_slowed, .arg = a->feedback};
+	home_watch(a->home, &a->submitted_watch);
 	return 0;
 }
 
@@ -425,6 +489,7 @@ static void agent_wire_front(struct agent *a)
 	a->front.peers = &a->peers;
 	a->front.guest = a->guest;
 	a->front.owner = a->owner;
+	a->front.feedback = a->feedback;
 	a->front.home = a->home;
 	a->front.journal = a->journal;
 	a->front.profiles = a->profiles;
@@ -461,6 +526,8 @@ int agent_make_parts(struct agent *a, struct iocom_err *err)
 		rc = agent_make_guest(a, err);
 	if (!rc)
 		rc = agent_make_home(a, err);
+	if (!rc)
+		rc = agent_make_feedback(a, err);
 	if (rc)
 		return rc;
 	agent_wire_front(a);

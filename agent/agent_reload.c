@@ -40,6 +40,7 @@ static void reload_take(struct agent *a, const struct settings *next)
 	}
 	a->log.level = a->set->log_level;
 	owner_part_reload(a->owner);
+	feedback_reload(a->feedback);
 	log_write(&a->log, LOG_L_INFO, "settings are read again: %s%s",
 		  *changes.live ? "changed " : "nothing changed that holds at once", changes.live);
 	if (*changes.waiting)

@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "agent/base/notify.h"
+#include "agent/feedback/feedback_restore.h"
 #include "balancer/settings/settings_trust.h"
 
 /* Returns 0, CONFIG_E_* or negative errno. */
@@ -60,6 +61,20 @@ static int settings(int argc, char **argv, struct settings *set)
 	return rc == CONFIG_E_USAGE ? 2 : rc ? 1 : 0;
 }
 
+/* --feedback-restore. */
+static int restore(const struct settings *set)
+{
+	struct iocom_err err = {0};
+	char said[300];
+
+	if (feedback_restore(set, said, sizeof(said), &err)) {
+		fprintf(stderr, "iocomd: %s\n", err.text);
+		return 1;
+	}
+	printf("%s\n", said);
+	return fflush(stdout) ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct settings set;
@@ -70,6 +85,8 @@ int main(int argc, char **argv)
 
 	if (rc)
 		return rc;
+	if (set.feedback.restore)
+		return restore(&set);
 	/* No core dump has the keys of sessions and streams. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (agent_start(&agent, &set, &err)) {

@@ -249,8 +249,7 @@ static void complete_help(const char *command)
 static void complete_policies(void)
 {
 	for (int i = 0; i < RULES_POLICIES; i++)
-		if (i != RULES_WAL_FC) /* which agents do not take */
-			complete_say(rules_policy_name((enum rules_policy)i));
+		complete_say(rules_policy_name((enum rules_policy)i));
 }
 
 int cmd_complete(int argc, char **argv)

@@ -13,6 +13,7 @@ int cmd_attach(int argc, char **argv);
 int cmd_complete(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_feedback(int argc, char **argv);
 int cmd_jobs(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);

@@ -25,6 +25,8 @@ static const struct command commands[] = {
 	{"wait", cmd_wait, "wait until jobs have ended; return their exit status"},
 	{"kill", cmd_kill, "send a signal to jobs, wherever they run"},
 	{"owner", cmd_owner, "what this machine lets jobs of other nodes use"},
+	{"feedback", cmd_feedback,
+	 "the feedback controller: weights, memory for I/O, its last steps"},
 	{"profile", cmd_profile, "what classes of jobs need, learned from their runs"},
 	{"complete", cmd_complete, "what a shell may offer for a word of a command line"},
 	{"doctor", cmd_doctor, "what is missing here, and what this kernel cannot tell"},

@@ -192,11 +192,6 @@ figures: $(BUILD)/iocom-sim ## all figures of the papers and the page of claims,
 bench-sim: $(BENCH_sim) ## the simulator: speed, threads, against SimGrid; WHAT=size: 10 M jobs
 	@$(BUILD)/tests/bench/bench_sim $(WHAT)
 
-# What holds in large clusters: calculated ones first.
-.PHONY: bench-live
-bench-live: $(BUILD)/iocom-sim ## what holds in clusters of 1,000 nodes (NODES=200,1000,10000: and others), beside the goals
-	@$(BUILD)/iocom-sim gossip --nodes $(or $(NODES),1000)
-
 # The cost of the statistics themselves; tests/bench/monitor/bench.py says what it does.
 $(BUILD)/tests/bench/empty.bpf.o: tests/bench/monitor/empty.bpf.c
 	@mkdir -p $(@D)
@@ -225,8 +220,13 @@ bench-remote: all $(BUILD)/tests/tools/laps ## a command elsewhere, against ssh,
 bench-rest: all ## what an agent costs that has nothing to do: part of a core, memory (root, 2 minutes)
 	@IOCOM_BUILD=$(abspath $(BUILD)) python3 -B tests/bench/rest.py
 
+# What holds in large clusters, calculated and then live, and for data that goes along.
+NODES ?= 1000,10000
+LIVE  ?= 200
 .PHONY: bench-live
-bench-live: all $(BUILD)/tests/tools/work ## the live scheme: data that goes along (root, a quiet machine, 3 minutes)
+bench-live: all $(BUILD)/tests/tools/work $(BUILD)/tests/bench/bench_decision ## the live scheme beside its goals: NODES= calculated, LIVE= agents here, data along (root, a quiet machine, 15 minutes)
+	@$(BUILD)/iocom-sim gossip --nodes $(NODES)
+	@IOCOM_BUILD=$(abspath $(BUILD)) python3 -B tests/bench/live/live.py --nodes $(LIVE)
 	@for part in tests/bench/live/*.sh; do IOCOM_BUILD=$(abspath $(BUILD)) bash $$part || exit 1; done
 
 # The effect of placement on real applications; tests/effect/README.md says what it does.

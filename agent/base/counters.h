@@ -64,6 +64,13 @@
 	X(jobs_expelled)	 /* guests that this node's owner sent away */                     \
 	X(owner_changes)	 /* of this node's owner's rules */                                \
 	X(owner_refused)	 /* requests to change them, of users who may not */               \
+	X(feedback_steps)	 /* of the feedback controller's buffer */                         \
+	X(feedback_at_bound)	 /* samples in which it wanted beyond its bounds */                \
+	X(feedback_writes)	 /* of bounds of memory of groups of jobs */                       \
+	X(feedback_restored)	 /* originals that it gave back */                                 \
+	X(feedback_foreign)	 /* groups that somebody else changed: left alone */               \
+	X(feedback_refused)	 /* writes that failed */                                          \
+	X(feedback_left_out)	 /* times that more jobs ran than it looks at */                   \
 	X(outputs_removed)	 /* outputs of ended jobs: too old, too many, too big */           \
 	X(outputs_removed_share) /* those of them removed only for the user's share, spool_user_mb \
 				  */                                                               \

@@ -363,6 +363,11 @@ void cluster_view_use(struct cluster_view *v, const struct rules_params *params)
 	v->params = *params;
 }
 
+void cluster_view_weigh(struct cluster_view *v, double w_io)
+{
+	v->params.w_io = w_io;
+}
+
 struct cluster_view *cluster_view_new(struct matrix *m)
 {
 	struct cluster_view *v = calloc(1, sizeof(*v));

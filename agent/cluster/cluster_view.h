@@ -54,6 +54,8 @@ struct cluster_view;
 struct cluster_view *cluster_view_new(struct matrix *m);
 /* Decides by PARAMS from now on, which have the rates of view_params. */
 void cluster_view_use(struct cluster_view *v, const struct rules_params *params);
+/* Weighs disk load by W_IO (MODEL 3.10) in the next decision, and in the file of its view. */
+void cluster_view_weigh(struct cluster_view *v, double w_io);
 void cluster_view_free(struct cluster_view *v);
 /*
  * Call it before a decision: sets home from OWN and ends charges older than VIEW_CHARGE_NS. Returns

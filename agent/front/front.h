@@ -19,6 +19,7 @@
 #include "agent/measure/pulse.h"
 
 struct accounts;
+struct feedback;
 struct forwarded;
 struct gather;
 struct look;
@@ -37,7 +38,8 @@ struct front {
 	struct pulse *pulse;
 	struct peers *peers;
 	struct guest *guest;
-	struct owner_part *owner; /* NULL: no rules are kept here */
+	struct owner_part *owner;  /* NULL: no rules are kept here */
+	struct feedback *feedback; /* NULL: there is no feedback controller */
 	struct home *home;
 	struct journal *journal;
 	struct profile_store *profiles;
@@ -81,9 +83,9 @@ void front_chores(struct front *front);
 
 typedef void front_request(struct front *front, struct client *client,
 			   const msgpack_object *request);
-front_request attach_request, explain_request, gather_request, jobs_request, kill_request,
-	look_request, nodes_request, owner_request, profiles_request, reach_request, record_request,
-	report_request, status_request, submit_request, top_request, wait_request;
+front_request attach_request, explain_request, feedback_request, gather_request, jobs_request,
+	kill_request, look_request, nodes_request, owner_request, profiles_request, reach_request,
+	record_request, report_request, status_request, submit_request, top_request, wait_request;
 
 /* --- top_request.c --- */
 

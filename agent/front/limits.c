@@ -8,6 +8,7 @@
 #include "agent/base/loop_share.h"
 #include "agent/cluster/seal.h"
 #include "agent/cluster/stream.h"
+#include "agent/feedback/feedback.h"
 #include "agent/front/front.h"
 #include "agent/front/recorders.h"
 #include "agent/gate/net_limits.h"
@@ -120,6 +121,8 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"tickets", guest.tickets, TICKETS_MAX, COUNTED(tickets_refused)},
 		{"owner_requests", forwarded_count(front, true), OWNER_QUESTIONS_MAX,
 		 COUNTED(forwarded_refused)},
+		{"jobs_controlled", front->feedback ? feedback_jobs(front->feedback) : 0,
+		 FEEDBACK_JOBS_MAX, COUNTED(feedback_left_out)},
 		{"replays", guest.replays, REPLAYS_MAX, COUNTED(replays_refused)},
 		{"output_kept_bytes", guest.spool_bytes,
 		 (uint64_t)front->base->set->spool_total_mb << 20, .turns = true,

@@ -10,11 +10,12 @@ static const struct {
 	const char *op;
 	front_request *handle;
 } requests_table[] = {
-	{"place", submit_request},  {"status", status_request},	  {"nodes", nodes_request},
-	{"jobs", jobs_request},	    {"explain", explain_request}, {"top", top_request},
-	{"kill", kill_request},	    {"record", record_request},	  {"profile", profiles_request},
-	{"reach", reach_request},   {"gather", gather_request},	  {"wait", wait_request},
-	{"attach", attach_request}, {"report", report_request},	  {"owner", owner_request},
+	{"place", submit_request},	{"status", status_request},   {"nodes", nodes_request},
+	{"jobs", jobs_request},		{"explain", explain_request}, {"top", top_request},
+	{"kill", kill_request},		{"record", record_request},   {"profile", profiles_request},
+	{"reach", reach_request},	{"gather", gather_request},   {"wait", wait_request},
+	{"attach", attach_request},	{"report", report_request},   {"owner", owner_request},
+	{"feedback", feedback_request},
 };
 
 void requests_handle(void *front, struct client *client, const msgpack_object *request)

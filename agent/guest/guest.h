@@ -73,9 +73,12 @@ struct guest_config {
 	struct guest_ports ports;
 };
 
-/* Learns of a job's end once the journal has it. */
+/* Learns of jobs that ran here; members may be NULL. */
 struct guest_watch {
+	/* The journal has JOB's end. */
 	void (*ended)(void *arg, const char *job);
+	/* A job exited that took SLOWDOWN times as long as alone, from its start here on. */
+	void (*slowed)(void *arg, double slowdown);
 	void *arg;
 	struct guest_watch *next;
 };
@@ -166,6 +169,20 @@ void guest_use(const struct guest *guest, struct guest_use *use);
 size_t guest_terminals(const struct guest *guest, unsigned *numbers, size_t max);
 
 /* --- what others may know ---------------------------------------------------- */
+
+/* A job that runs here, as the feedback controller sees it. */
+struct guest_running {
+	char job[SPEC_JOB_MAX];
+	char group[SPEC_JOB_MAX + 40]; /* its control group below the scope */
+	uid_t uid;
+	double cpu_ms, need_cpu_ms; /* so far, at this node's speed; in all, 0: not known */
+	double requests, moved_mb;  /* explicit I/O so far */
+	double read_mb;		    /* the part that was read */
+	double faults;		    /* page faults that went to the disk */
+	double memory_mb;
+};
+/* Fills OUT, which has room for MAX; returns how many. */
+size_t guest_running(const struct guest *guest, struct guest_running *out, size_t max);
 
 /* Writes jobs that ended a moment ago to the journal now, not in some milliseconds. */
 void guest_settle(struct guest *guest);

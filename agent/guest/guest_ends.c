@@ -109,6 +109,21 @@ static int guest_ends_write(struct guest *guest)
 	return rc;
 }
 
+/* What home measures counts the wait for a place, too; here it is what this node did to JOB. */
+static void guest_ends_slowed(const struct guest *guest, const struct job *job)
+{
+	struct job_report r;
+	double slowdown = 0;
+
+	if (job->lost || job->end.kind != 0 || job->end.value != 0)
+		return;
+	job_report_make(job, guest->config.cpu_speed, &r);
+	slowdown = job_report_slowdown(&r, (double)r.wall_ms);
+	for (const struct guest_watch *w = guest->watches; w && slowdown > 0; w = w->next)
+		if (w->slowed)
+			w->slowed(w->arg, slowdown);
+}
+
 /*
  * RC is the journal's result, or the disk's: if it failed, the shim's record stays, and so does
  * JOB, whose end is written again.
@@ -122,6 +137,7 @@ static void guest_ends_settle_job(struct guest *guest, struct job *job, int rc)
 		guest->base->counters->jobs_lost += job->lost;
 		guest->base->counters->jobs_oom += job->end.oom_kills > 0;
 		guest->base->counters->forks_refused += job->end.forks_refused > 0;
+		guest_ends_slowed(guest, job);
 	}
 	job->unwritten = rc != 0;
 	if (rc) {
@@ -254,7 +270,8 @@ void guest_settle(struct guest *guest)
 void guest_ended(const struct guest *guest, const char *job)
 {
 	for (const struct guest_watch *w = guest->watches; w; w = w->next)
-		w->ended(w->arg, job);
+		if (w->ended)
+			w->ended(w->arg, job);
 }
 
 void guest_watch(struct guest *guest, struct guest_watch *watch)

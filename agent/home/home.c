@@ -161,6 +161,8 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		progress_forget(home->progress, r->job);
 		home_tell_finished(home, from, r);
 		home_tell_ended(home, r->job);
+		if (row.slowdown > 0 && is_finished(r))
+			home_tell_slowed(home, row.slowdown);
 		home_learn(home, from, uid, class_name, &expected, r);
 		if (row.wall_ms > 0 && is_finished(r))
 			home_compare(home, r,
@@ -290,6 +292,13 @@ void home_tell_ended(const struct home *home, const char *job)
 			w->ended(w->arg, job);
 }
 
+void home_tell_slowed(const struct home *home, double slowdown)
+{
+	for (const struct home_watch *w = home->watches; w; w = w->next)
+		if (w->slowed)
+			w->slowed(w->arg, slowdown);
+}
+
 void home_watch(struct home *home, struct home_watch *watch)
 {
 	watch->next = home->watches;
@@ -323,6 +332,7 @@ int home_new(struct home **out, const struct home_config *config, struct iocom_e
 	settings_rules_apply(&config->base->set->rules, &params);
 	cluster_view_use(home->view, &params);
 	home->hop_max = (unsigned)params.hop_max;
+	home->w_io = params.w_io;
 	*out = home;
 	return 0;
 }

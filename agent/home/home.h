@@ -38,6 +38,8 @@ struct home_ports {
 	/* A deferred answer to another node's question, with ask_arg; the same as peers_answer. */
 	void (*answer)(void *arg, uint64_t ticket, enum peer_type type,
 		       const struct peer_answer *answer);
+	/* W_IO as the feedback controller has it, for policies with one; NULL: the setting's. */
+	double (*w_io)(void *arg);
 };
 
 struct home_config {
@@ -69,6 +71,8 @@ struct home_watch {
 	 * started.
 	 */
 	void (*ended)(void *arg, const char *job);
+	/* A job that was submitted here exited; it took SLOWDOWN times as long as alone. */
+	void (*slowed)(void *arg, double slowdown);
 	void *arg;
 	struct home_watch *next;
 };

@@ -22,6 +22,7 @@ struct home {
 	struct profile_store *profiles;
 	struct outcomes *outcomes; /* how right the predictions were */
 	unsigned hop_max;	   /* nodes that a job is offered to */
+	double w_io;		   /* the setting */
 	struct progress *progress; /* what running jobs have done so far */
 	const struct matrix *matrix;
 	struct cluster_view *view; /* the view of the matrix, which decisions look at */
@@ -40,6 +41,7 @@ struct home {
 void home_tell_decided(const struct home *home, const struct home_decision *decision);
 void home_tell_finished(const struct home *home, const char *from, const struct job_report *report);
 void home_tell_ended(const struct home *home, const char *job);
+void home_tell_slowed(const struct home *home, double slowdown);
 
 /* Ends decisions under way with -ECANCELED (place.c). */
 void place_stop(struct home *home);

@@ -327,6 +327,9 @@ static int place_decide(struct place *p, struct view_decision *decision, struct 
 				     "cannot decide: this node's own load is out of the range of "
 				     "the rules");
 	p->seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
+	cluster_view_weigh(home->view, p->policy.feedback && home->ports->w_io
+					       ? home->ports->w_io(home->ports->arg)
+					       : home->w_io);
 	rc = cluster_view_decide(home->view, &p->policy, &p->request, p->seed, decision, err);
 	if (rc)
 		return rc;

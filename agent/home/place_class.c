@@ -138,7 +138,7 @@ static void class_stay(struct place *p, const struct profile_expected *e,
 
 	if (e->profile.runs < LIGHT_RUNS || needs >= most || !class_is_free(p, e) ||
 	    e->profile.memory_mb >= LIGHT_MEMORY * memory_mb ||
-	    settings_policy("nlb", &p->policy, &ignored))
+	    settings_policy("nlb", FEEDBACK_OFF, &p->policy, &ignored))
 		return;
 	snprintf(p->order.policy, sizeof(p->order.policy), "%s", p->policy.name);
 	snprintf(p->light, sizeof(p->light),

@@ -14,8 +14,9 @@ _Static_assert(PLACEMENT_JOB_MAX == SPEC_JOB_MAX && PLACEMENT_RESTARTS_MAX == LE
 static int take_policy(struct place *p, struct iocom_err *err)
 {
 	const struct placement_ask *ask = &p->placement.ask;
-	const char *asked = ask->policy;
-	int rc = settings_policy(*asked ? asked : p->home->base->set->policy, &p->policy, err);
+	const struct settings *set = p->home->base->set;
+	int rc = settings_policy(*ask->policy ? ask->policy : set->policy, set->feedback.mode,
+				 &p->policy, err);
 
 	if (!rc)
 		snprintf(p->order.policy, sizeof(p->order.policy), "%s",

@@ -46,7 +46,7 @@ static int check_cluster(void *target, const char *value, struct iocom_err *err)
 	return 0;
 }
 
-/* An agent takes fewer policies than a view does: those without the feedback controller. */
+/* Without its controller an agent takes fewer policies than a view does. */
 static int unknown_policy(const char *name, struct iocom_err *err)
 {
 	char known[400] = "";
@@ -61,28 +61,57 @@ static int unknown_policy(const char *name, struct iocom_err *err)
 	return iocom_err_set(err, -EINVAL, "unknown policy '%.60s'; known: %s", name, known);
 }
 
-int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err)
+int settings_policy(const char *name, enum settings_feedback_mode mode, struct view_policy *policy,
+		    struct iocom_err *err)
 {
 	int rc = view_policy_parse(name, policy, err);
 
-	if (rc)
+	if (rc && mode != FEEDBACK_ON)
 		return unknown_policy(name, err);
-	if (policy->feedback)
-		return iocom_err_set(
-			err, -EINVAL,
-			"'%s' needs the feedback controller, which runs in simulations "
-			"only: the agent would never move a weight or a buffer; take '%s'",
-			policy->name,
-			policy->policy == RULES_WAL_FC ? "wal" : rules_policy_name(policy->policy));
-	return rc;
+	if (rc || !policy->feedback || mode == FEEDBACK_ON)
+		return rc;
+	return iocom_err_set(
+		err, -EINVAL,
+		"'%s' needs the feedback controller, which %s: its weights would never move; set "
+		"feedback = on, or take '%s'",
+		policy->name,
+		mode == FEEDBACK_OFF ? "is off on this node (feedback = off)"
+				     : "only calculates on this node (feedback = dry-run)",
+		policy->policy == RULES_WAL_FC ? "wal" : rules_policy_name(policy->policy));
 }
 
+/* Whether the controller that it may need is on is judged when all settings are read. */
 static int check_policy(void *target, const char *value, struct iocom_err *err)
 {
 	struct view_policy policy;
 
 	(void)target;
-	return settings_policy(value, &policy, err);
+	return settings_policy(value, FEEDBACK_ON, &policy, err);
+}
+
+const char *const settings_feedback_names[FEEDBACK_MODES] = {"off", "dry-run", "on"};
+
+static int set_feedback(void *target, const char *value, struct iocom_err *err)
+{
+	for (int mode = 0; mode < FEEDBACK_MODES; mode++)
+		if (!strcmp(value, settings_feedback_names[mode])) {
+			((struct settings *)target)->feedback.mode =
+				(enum settings_feedback_mode)mode;
+			return 0;
+		}
+	return iocom_err_set(err, -EINVAL, "expected off, dry-run or on, not '%.40s'", value);
+}
+
+static int set_controller(void *target, const char *value, struct iocom_err *err)
+{
+	for (uint32_t at = 0; at < RULES_CONTROLLERS; at++)
+		if (!strcmp(value, rules_controller_name((enum rules_controller)at))) {
+			((struct settings *)target)->feedback.controller = at;
+			return 0;
+		}
+	return iocom_err_set(err, -EINVAL,
+			     "expected published, smoothed, gradient or predictive, not '%.40s'",
+			     value);
 }
 
 const char *const settings_pam_names[] = {"off", "auto", "on"};
@@ -343,6 +372,8 @@ static int set_scope(void *target, const char *value, struct iocom_err *err)
 
 #define RULE(kind, type, member, name, value, help, usual, least, most)                            \
 	{name, value, help, usual, CONFIG_##kind, FIELD(rules.member), least, most, NULL},
+#define CONTROL(kind, type, member, name, value, help, usual, least_, most_)                       \
+	{name, value, help, usual, CONFIG_##kind, FIELD(feedback.member), least_, most_, NULL},
 
 static const struct config_key keys[] = {
 	{"name", "NAME", "this node's name [the host's name]", NULL, CONFIG_STRING, FIELD(name), 0,
@@ -382,7 +413,14 @@ static const struct config_key keys[] = {
 	 FIELD(network_mb_per_s), 0.001, 1e6, NULL},
 	{"policy", "POLICY", "policy for jobs that name none", SETTINGS_POLICY, CONFIG_STRING,
 	 FIELD(policy), 0, 0, check_policy},
-	SETTINGS_RULES(RULE){
+	{"feedback", "off|dry-run|on",
+	 "control weights and I/O memory by the slowdown of ended jobs", "off", CONFIG_CUSTOM, NONE,
+	 0, 0, set_feedback},
+	{"feedback-controller", "NAME", "published, smoothed, gradient or predictive", "predictive",
+	 CONFIG_CUSTOM, NONE, 0, 0, set_controller},
+	{"feedback-restore", "yes|no", "only give back what a killed agent's controller changed",
+	 "no", CONFIG_BOOL, FIELD(feedback.restore), 0, 0, NULL},
+	SETTINGS_FEEDBACK(CONTROL) SETTINGS_RULES(RULE){
 		"synthetic", "FILE",
 		"tell of the loads in FILE and measure nothing, to try a large cluster", NULL,
 		CONFIG_STRING, FIELD(synthetic), 0, 0, check_absolute},
@@ -573,8 +611,25 @@ static void settings_find_program(const char *program, char found[SETTINGS_PATH_
 	}
 }
 
+/* What one setting of the controller says of another. */
+static int settings_check_feedback(const struct settings *s, struct iocom_err *err)
+{
+	struct view_policy policy;
+
+	if (s->feedback.least > s->feedback.most)
+		return iocom_err_set(err, -EINVAL,
+				     "feedback-min (%g) is more than feedback-max (%g): there is "
+				     "no buffer between them",
+				     s->feedback.least, s->feedback.most);
+	return *s->policy ? settings_policy(s->policy, s->feedback.mode, &policy, err) : 0;
+}
+
 int settings_complete(struct settings *s, struct iocom_err *err)
 {
+	int rc = settings_check_feedback(s, err);
+
+	if (rc)
+		return rc;
 	if (!s->name[0]) {
 		if (gethostname(s->name, sizeof(s->name) - 1))
 			return iocom_err_set(err, -errno, "cannot read the host's name: %s",

@@ -10,6 +10,7 @@
 #include "user/config.h"
 #include "iocom/vector.h"
 #include "user/log.h"
+#include "balancer/settings/settings_feedback.h"
 #include "balancer/settings/settings_rules.h"
 
 #define SETTINGS_POLICY	     "least-delay" /* of jobs that name none, unless configured */
@@ -58,6 +59,7 @@ struct settings {
 	double disk_parallel;
 	char policy[32];
 	struct settings_rules rules; /* the rules' parameters */
+	struct settings_feedback feedback;
 	enum log_level log_level;
 	bool accept_jobs;
 	bool allow_root;
@@ -115,10 +117,11 @@ int settings_complete(struct settings *s, struct iocom_err *err);
 
 struct view_policy;
 /*
- * Finds a policy, in upper or lower case, by which the agent can decide.  Returns 0 or -EINVAL with
- * the reason in ERR.
+ * Finds a policy, in upper or lower case, by which an agent with the feedback controller in MODE
+ * can decide.  Returns 0 or -EINVAL with the reason in ERR.
  */
-int settings_policy(const char *name, struct view_policy *policy, struct iocom_err *err);
+int settings_policy(const char *name, enum settings_feedback_mode mode, struct view_policy *policy,
+		    struct iocom_err *err);
 /* Returns whether S asks for the network: it has peers or an address to listen at. */
 bool settings_networked(const struct settings *s);
 /*

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIVE(member)							    true, offsetof(struct settings, member), sizeof(((struct settings *)0)->member)
-#define RESTART								    false, 0, 0
+#define LIVE(member) true, offsetof(struct settings, member), sizeof(((struct settings *)0)->member)
+#define RESTART	     false, 0, 0
+#define FEEDBACK_ROW(kind, type, member, name, value, help, usual, least_, most_)                  \
+	{name, LIVE(feedback.member)},
 #define RULE_ROW(kind, type, member, name, value, help, usual, least, most) {name, RESTART},
 
 static const struct live_row {
@@ -67,7 +69,10 @@ static const struct live_row {
 		 {"metrics-listen", RESTART},
 		 {"metrics-max-jobs", RESTART},
 		 {"foreground", RESTART},
-		 SETTINGS_RULES(RULE_ROW)};
+		 {"feedback-restore", RESTART},
+		 {"feedback", LIVE(feedback.mode)},
+		 {"feedback-controller", LIVE(feedback.controller)},
+		 SETTINGS_FEEDBACK(FEEDBACK_ROW) SETTINGS_RULES(RULE_ROW)};
 
 static const struct live_row *live_find(const char *key)
 {

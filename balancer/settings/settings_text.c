@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "balancer/settings/settings.h"
+#include "iocom/rules.h"
 
 static void put_peer(FILE *out, const struct settings_peer *peer)
 {
@@ -46,6 +47,10 @@ static void put_custom(FILE *out, const struct settings *s, const char *name)
 		put_peer(out, &s->metrics);
 	else if (!strcmp(name, "pam"))
 		fputs(settings_pam_names[s->pam], out);
+	else if (!strcmp(name, "feedback"))
+		fputs(settings_feedback_names[s->feedback.mode], out);
+	else if (!strcmp(name, "feedback-controller"))
+		fputs(rules_controller_name((enum rules_controller)s->feedback.controller), out);
 	else if (!strcmp(name, "user-tasks-max"))
 		put_limit(out, s->user_tasks_max);
 	else if (!strcmp(name, "user-memory-mb"))

@@ -74,7 +74,10 @@ tap_is "a job that ran meanwhile noticed nothing" "$? $(cat "$PAIR/long")" "0 su
 tap_is "it was the same agent all the time" "$(pair_on n2 nodes --json | pair_boot n2)" "$boot"
 
 # --- the table of these settings is the manual's ---
-live=$(sed -n 's/^.*{"\([a-z-]*\)", LIVE(.*/\1/p' balancer/settings/settings_live.c | tr - _ | sort)
+live=$({
+	sed -n 's/^.*{"\([a-z-]*\)", LIVE(.*/\1/p' balancer/settings/settings_live.c
+	sed -n 's/^.*X([A-Z]*, [a-z_0-9]*, [a-z_]*, "\([a-z-]*\)",.*/\1/p' balancer/settings/settings_feedback.h
+} | tr - _ | sort)
 named=$(awk '/^# RELOADING/ { on = 1; next } /^# / { on = 0 } on' agent/iocomd.8.scd | grep -oE '\*[a-z_]+\*' | tr -d '*' | sort -u)
 tap_is "the manual names the settings that hold at once" "$named" "$live"
 marked=$(sed -n 's/^#\([a-z_]*\) = .*; live$/\1/p' agent/iocom.conf | sort)

@@ -75,8 +75,9 @@ check_room agent/guest "$below|agent/(base|jobs|measure|gate|cluster|guest)/|age
 check_room agent/home "$below|agent/(base|jobs|measure|gate|cluster|home)/"
 check_room agent/metrics "$below|agent/(base|jobs|measure|gate|cluster|metrics)/"
 check_room agent/owner "$below|agent/(base|jobs|measure|gate|cluster|guest|owner)/"
-check_room agent/front "$below|agent/(base|jobs|measure|gate|cluster|guest|home|owner|front)/"
-check_room agent 'include/|user/|balancer/|agent/(agent|base|jobs|measure|gate|cluster|guest|home|metrics|owner|front)'
+check_room agent/feedback "$below|agent/(base|jobs|measure|gate|cluster|guest|feedback)/"
+check_room agent/front "$below|agent/(base|jobs|measure|gate|cluster|guest|home|owner|feedback|front)/"
+check_room agent 'include/|user/|balancer/|agent/(agent|base|jobs|measure|gate|cluster|guest|home|metrics|owner|feedback|front)'
 # The front room asks home and guest by their doors only.
 for door in guest home; do
 	inside=$(grep -nE "#include \"agent/$door/($door"'_own|place|launch|home_leases)\.h' agent/front/*.[ch] || true)

@@ -8,6 +8,7 @@
  *   work cpu SECONDS                 computes until it has used SECONDS of CPU
  *   work mem MIB SECONDS             holds MIB MiB touched while it computes
  *   work hold MIB SECONDS            holds MIB MiB touched, asleep
+ *   work churn MIB ROUNDS            touches MIB MiB, all of it ROUNDS times
  *   work cold FILE...                removes what is cached of the files
  *
  * With $WORK_STOP set, io and cpu repeat until the file of that name exists.
@@ -111,6 +112,19 @@ static int work_memory(size_t mib, double seconds, int busy)
 	return 0;
 }
 
+static int work_churn(size_t mib, long rounds)
+{
+	volatile char *memory = malloc(mib << 20);
+
+	if (!memory)
+		return fail("memory");
+	for (long round = 0; round < rounds; round++)
+		for (size_t i = 0; i < mib << 20; i += 4096)
+			memory[i] = (char)(memory[i] + round);
+	free((void *)memory);
+	return 0;
+}
+
 static int work_cold(char **files)
 {
 	for (; *files; files++) {
@@ -133,6 +147,8 @@ int main(int argc, char **argv)
 		return work_make(argv[2], (size_t)atol(argv[3]));
 	if (argc == 4 && (!strcmp(argv[1], "mem") || !strcmp(argv[1], "hold")))
 		return work_memory((size_t)atol(argv[2]), atof(argv[3]), argv[1][0] == 'm');
+	if (argc == 4 && !strcmp(argv[1], "churn"))
+		return work_churn((size_t)atol(argv[2]), atol(argv[3]));
 	if (argc >= 3 && !strcmp(argv[1], "cold"))
 		return work_cold(argv + 2);
 	if (argc == 3 && !strcmp(argv[1], "cpu")) {
@@ -144,7 +160,8 @@ int main(int argc, char **argv)
 				return 0;
 		}
 	}
-	fprintf(stderr, "usage: work io FILE REQUESTS KIB SEED | make FILE MIB | cpu SECONDS |\n"
-			"       mem MIB SECONDS | hold MIB SECONDS | cold FILE...\n");
+	fprintf(stderr,
+		"usage: work io FILE REQUESTS KIB SEED | make FILE MIB | cpu SECONDS |\n"
+		"       mem MIB SECONDS | hold MIB SECONDS | churn MIB ROUNDS | cold FILE...\n");
 	return 2;
 }

@@ -75,6 +75,26 @@ static void test_peers_need_listen(void **state)
 	assert_int_equal(settings_complete(&s, &err), 0);
 }
 
+/* What the controller must be on for is known when all settings are read, in any order. */
+static void test_feedback_policies(void **state)
+{
+	struct iocom_err err;
+	struct settings s;
+
+	(void)state;
+	write_file("[iocom]\npolicy = WAL-FC\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	assert_int_equal(settings_complete(&s, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "'wal-fc' needs the feedback controller"));
+	write_file("[iocom]\npolicy = feedback+io-re\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	assert_int_equal(settings_complete(&s, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "take 'io-re'"));
+	write_file("[iocom]\npolicy = wal-fc\nfeedback = on\n");
+	assert_int_equal(load(&s, &err, NULL, NULL), 0);
+	assert_int_equal(settings_complete(&s, &err), 0);
+}
+
 struct mistake {
 	const char *file, *says;
 };
@@ -91,8 +111,8 @@ static void test_mistakes(void **state)
 		{"[iocom]\nport = 65534\n", "from 1 to 65533"},
 		{"[iocom]\npolicy = best\n", "unknown policy 'best'; known: nlb"},
 		{"[iocom]\npolicy = best\n", "zatti-real"},
-		{"[iocom]\npolicy = WAL-FC\n", "'wal-fc' needs the feedback controller"},
-		{"[iocom]\npolicy = feedback+io-re\n", "take 'io-re'"},
+		{"[iocom]\nfeedback = yes\n", "expected off, dry-run or on, not 'yes'"},
+		{"[iocom]\nfeedback_min = 1\n", "from 0.001 to 0.999"},
 		{"[iocom]\naccept_jobs = maybe\n", "expected yes or no"},
 		{"[iocom]\nname = a/b\n", "node name"},
 		{"[iocom]\npeers = h:port\n", "ADDRESS:PORT"},
@@ -431,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_peers_need_listen),
 		cmocka_unit_test(test_precedence),
 		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_feedback_policies),
 		cmocka_unit_test(test_metrics_port),
 		cmocka_unit_test(test_long_line),
 		cmocka_unit_test(test_no_plain_file),

@@ -17,7 +17,7 @@ words() { sed 's/\\//g' "$here/$1" | grep -oE '\*-?-?[A-Za-z0-9_-]+' | tr -d '*'
 options() { grep -oE -- '(^|[^A-Za-z0-9-])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sort -u; }
 missing() { comm -23 - "$dir/words" | tr '\n' ' '; } # from standard input
 
-for page in top:top.1 run:run.1 rsh:rsh.1 batch:batch.1 doctor:doctor.1 nodes:.1 explain:.1 jobs:.1 report:.1 attach:.1 wait:.1 kill:.1 owner:owner.1 profile:.1 record:.1; do
+for page in top:top.1 run:run.1 rsh:rsh.1 batch:batch.1 doctor:doctor.1 nodes:.1 explain:.1 jobs:.1 report:.1 attach:.1 wait:.1 kill:.1 owner:owner.1 feedback:.1 profile:.1 record:.1; do
 	command=${page%%:*}
 	file=balancer/iocom-${page#*:}
 	{

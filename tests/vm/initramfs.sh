@@ -54,6 +54,9 @@ ln -s ../bin/modprobe "$root/usr/sbin/modprobe" # where the kernel looks for it
 for source in tests/bpf/test_*.c tests/shim/test_*.c tests/tools/*.c; do
 	add "$build/${source%.c}" "${source%.c}"
 done
+for script in tests/vm/test_*.sh tests/vm/bench_*.sh; do
+	install -D "$script" "$root/$script"
+done
 for program in iocom iocomd iocom-shim tests/shim/audited_shim; do
 	add "$build/$program" "build/$program"
 done
