@@ -106,9 +106,9 @@ tap_like "another user: no such job of his" "$(nobody iocom attach "$job" 2>&1; 
 tap_like "nor to wait for" "$(nobody iocom wait "$job" 2>&1)" "no job of yours"
 tap_like "nor to kill" "$(nobody iocom kill "$job" 2>&1)" "no job of yours"
 kill_of() { nobody iocom kill "$1" 2>&1 | sed "s/$1/JOB/"; }
-tap_is "in the words for one that is nobody's" "$(kill_of "$job")" "$(kill_of n1-0-99)"
+tap_is "in the words for one that is nobody's" "$(kill_of "$job")" "$(kill_of "${job%-*}-9999")"
 kill_there() { timeout 60 "$TESTBED" exec n2 --user nobody -- sh -c "cd / && iocom kill $1" 2>&1 | sed "s/$1/JOB/"; }
-tap_is "at the node where it runs, too" "$(kill_there "$job")" "$(kill_of n1-0-99)"
+tap_is "at the node where it runs, too" "$(kill_there "$job")" "$(kill_of "${job%-*}-9999")"
 tap_like "which are these" "$(kill_there "$job")" "no job of yours named JOB runs"
 raw() { nobody "python3 $RAW $*"; }
 tap_like "at the target, by his own credential: refused" "$(raw network "$job" n2 attach)" "^3 no job of yours"
