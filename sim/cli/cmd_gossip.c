@@ -104,7 +104,7 @@ static int gossip_take_number(struct gossip_ask *ask, const struct gossip_number
 			      const char *text)
 {
 	char *at = (char *)&ask->setup + number->offset;
-	uint64_t whole;
+	uint64_t whole = 0;
 	char *end;
 	double value;
 
@@ -112,8 +112,10 @@ static int gossip_take_number(struct gossip_ask *ask, const struct gossip_number
 		int ret = cli_whole(&ask->cli, number->name, text, (uint64_t)number->least,
 				    (uint64_t)number->most, &whole);
 
+		uint32_t few = (uint32_t)whole;
+
 		if (!ret)
-			*(uint32_t *)at = (uint32_t)whole;
+			memcpy(at, &few, sizeof(few));
 		return ret;
 	}
 	errno = 0;
@@ -123,7 +125,7 @@ static int gossip_take_number(struct gossip_ask *ask, const struct gossip_number
 		return cli_fail(&ask->cli, CLI_USAGE,
 				"--%s: expected a number from %g to %g, found '%s'", number->name,
 				number->least, number->most, text);
-	*(double *)at = value;
+	memcpy(at, &value, sizeof(value));
 	return 0;
 }
 

@@ -38,14 +38,23 @@ static const struct gossip_measure {
 
 #define MEASURES (sizeof(gossip_measures) / sizeof(gossip_measures[0]))
 
+/* The member at OFFSET. */
+static double gossip_at(const struct gossip_result *r, size_t offset)
+{
+	double value;
+
+	memcpy(&value, (const char *)r + offset, sizeof(value));
+	return value;
+}
+
 static double gossip_measure_of(const struct gossip_result *r, size_t m)
 {
-	return *(const double *)((const char *)r + gossip_measures[m].offset);
+	return gossip_at(r, gossip_measures[m].offset);
 }
 
 static void gossip_measure_set(struct gossip_result *r, size_t m, double value)
 {
-	*(double *)((char *)r + gossip_measures[m].offset) = value;
+	memcpy((char *)r + gossip_measures[m].offset, &value, sizeof(value));
 }
 
 static int gossip_cells_by_value(const void *a, const void *b)
@@ -108,7 +117,7 @@ static const struct gossip_goal {
 /* A cell's worst value, in the goal's unit; < 0: it did not come in the run. */
 static double gossip_goal_value(const struct gossip_goal *goal, const struct gossip_cell *cell)
 {
-	return *(const double *)((const char *)&cell->worst + goal->offset) * goal->scale;
+	return gossip_at(&cell->worst, goal->offset) * goal->scale;
 }
 
 /* Is it a goal of this scenario? */

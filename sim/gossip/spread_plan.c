@@ -114,18 +114,19 @@ static void spread_plan_slices(struct spread *s, uint32_t self, uint32_t now)
 	}
 }
 
-/* Gives up what is not there or brings nothing, and one in turn; hears others, drawn, instead. */
+/* Gives up who brings nothing, and one in turn; hears others, drawn from all that it has heard of,
+ * instead. */
 static void spread_plan_freshest(struct spread *s, uint32_t self, uint32_t now)
 {
 	struct spread_node *node = &s->nodes[self];
 	bool rotate = (now / SPREAD_PERIOD_MS + node->number) % ROTATE_PERIODS == 0;
+	const uint32_t *made = spread_row(s, self);
 	size_t oldest = 0;
 
 	for (size_t i = 0; i < node->nties; i++) {
 		struct spread_tie *tie = &node->ties[i];
-		bool alive = spread_is_alive(s, self, tie->who, now) && !tie->mute;
 
-		if (!alive && !spread_is_awaited(s, tie))
+		if (tie->mute)
 			spread_tie_set(s, self, tie->who, false, now);
 		if (tie->tie.on && (!node->ties[oldest].tie.on ||
 				    tie->tie.since_ns < node->ties[oldest].tie.since_ns))
@@ -137,19 +138,22 @@ static void spread_plan_freshest(struct spread *s, uint32_t self, uint32_t now)
 		uint32_t j = (uint32_t)sim_random_integer(&s->random, 0, s->n - 1);
 		const struct spread_tie *tie = spread_tie_find(node, j);
 
-		if (j != self && spread_is_alive(s, self, j, now) &&
+		if (j != self && now - made[j] <= SPREAD_LOST * SPREAD_PERIOD_MS &&
 		    (!tie || (!tie->mute && !tie->tie.on)))
 			spread_tie_set(s, self, j, true, now);
 	}
 }
 
-/* The configured peers that are not there are dialled until they are. */
+/* The configured peers that are not there (GOSSIP_FRESHEST: not known) are dialled until they are.
+ */
 static void spread_plan_peers(struct spread *s, uint32_t self, uint32_t now)
 {
 	for (uint32_t p = 0; p < s->setup->peers && p < s->n; p++) {
 		uint32_t at = s->by_number[p];
+		bool there = s->setup->plan == GOSSIP_FRESHEST ? spread_row(s, self)[at] != 0
+							       : spread_is_alive(s, self, at, now);
 
-		if (at != self && !spread_is_alive(s, self, at, now))
+		if (at != self && !there)
 			spread_tie_set(s, self, at, true, now);
 	}
 }
