@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Bulletins: each period, and at once on a significant change, an agent publishes its own vector
- * and others that it knows (balancer/gossip/gossip.h says which), by nng's PUB; subscription.h reads
- * those of others.
+ * and others that it knows (balancer/gossip/gossip.h says which), by nng's PUB; subscription.h
+ * reads those of others.
  *
  *   { "v": 4, "from": NAME, "at": ms since 1970, "vectors": [ [age_ms, vector], ... ] }
  *
