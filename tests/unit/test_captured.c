@@ -10,13 +10,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/cluster/bulletin.h"
 #include "agent/cluster/control_own.h"
 #include "tests/lib/logged.h"
+#include "tests/lib/net_counted.h"
 #include "user/clock.h"
 
 static struct settings set = {.name = "here"};
@@ -24,78 +24,29 @@ static struct logger log_;
 static struct counters counters;
 static struct base base = {.log = &log_, .counters = &counters, .set = &set, .boot_id = 7};
 static struct net_part *part;
-
-/* The network part, played by the test: it says that it is ready, and nothing else. */
-static struct {
-	struct gate *gate;
-	unsigned starts, got[GATE_TYPES];
-	struct gate_message last;
-} net;
-
-static void net_received(void *arg, const struct gate_message *m, uint8_t *tail, size_t n,
-			 const int *fds)
-{
-	(void)arg;
-	(void)tail;
-	(void)n;
-	(void)fds;
-	net.got[m->type]++;
-	net.last = *m;
-}
-
-static void net_broken(void *arg, const char *why)
-{
-	(void)arg;
-	(void)why;
-}
-
-static int net_start(void *arg, int fd, int *pidfd, struct iocom_err *err)
-{
-	const struct gate_message ready = {.type = GATE_READY};
-	const struct gate_config config = {.loop = base.loop,
-					   .side = GATE_TO_NET,
-					   .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0),
-					   .received = net_received,
-					   .broken = net_broken};
-
-	(void)arg;
-	*pidfd = -1;
-	net.starts++;
-	gate_free(net.gate);
-	net.gate = NULL;
-	assert_int_equal(gate_new(&net.gate, &config, err), 0);
-	return gate_send(net.gate, &ready, NULL, 0, NULL);
-}
+static struct net_counted net;
 
 static void run(uint64_t ns)
 {
-	for (uint64_t i = 0; i < 20; i++)
-		loop_advance(base.loop, ns / 20);
+	net_counted_run(&net, ns);
 }
 
 static int setup(void **state)
 {
-	const struct net_part_config config = {.base = &base,
-					       .setup = {.name = "here", .log_level = LOG_L_INFO},
-					       .streams = -1,
-					       .http = -1,
-					       .start = {.start = net_start}};
+	int rc;
 
 	(void)state;
-	memset(&net, 0, sizeof(net));
 	counters = (struct counters){0};
-	return loop_new_virtual(&base.loop, 3600 * CLOCK_NS_PER_S, 1700000000 * CLOCK_NS_PER_S,
-				NULL) ||
-	       logged_begin(&log_) || net_part_new(&part, &config, NULL);
+	rc = logged_begin(&log_) || net_counted_begin(&net, &base);
+	part = net.part;
+	return rc;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
 	logged_end();
-	net_part_free(part);
-	gate_free(net.gate);
-	loop_free(base.loop);
+	net_counted_end(&net, &base);
 	return 0;
 }
 
@@ -217,16 +168,6 @@ static void test_keys_without_end(void **state)
 	bulletin_free(b);
 }
 
-/* It ends, and another begins. */
-static void another(void)
-{
-	gate_free(net.gate);
-	net.gate = NULL;
-	memset(net.got, 0, sizeof(net.got));
-	run(CLOCK_NS_PER_S);
-	assert_int_equal(net.starts, 2);
-}
-
 /* Makes PLACES of N nodes, from the one numbered FIRST on. */
 static void places_of(struct gate_place *places, size_t n, unsigned first)
 {
@@ -254,7 +195,7 @@ static void test_places_it_is_told(void **state)
 	run(CLOCK_NS_PER_MS);
 	assert_int_equal(net.got[GATE_DIAL], 4);
 	assert_int_equal(net.got[GATE_UNDIAL], 1);
-	another();
+	net_counted_another(&net);
 	assert_int_equal(net.got[GATE_EPOCH], 1);
 	assert_int_equal(net.got[GATE_DIAL], 0); /* by the next plan */
 	bulletin_want(b, places, 2);
