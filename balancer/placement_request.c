@@ -36,8 +36,8 @@ const char ask_help[] =
 	"  --mem SIZE      memory, for example 500M or 2Gi\n"
 	"  --cpu-time S    seconds of computation at the reference speed\n"
 	"  --data PATH|SIZE  what it reads and what must be at hand: a SIZE informs the\n"
-	"                  cost; a PATH (file or directory, below this one) goes along with\n"
-	"                  iocom run\n"
+	"                  cost; a PATH (file or directory, below this one) goes along\n"
+	"                  with iocom run\n"
 	"  SIZE: bytes, or with K M G T (powers of 1000) or Ki Mi Gi Ti (powers of 1024)\n";
 
 void placement_request_init(struct placement_request *r)

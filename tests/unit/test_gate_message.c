@@ -167,7 +167,7 @@ static void test_each_type(void **state)
 		packet[sizeof(uint32_t)]++;
 		assert_int_equal(read_as(side, nfds), -EBADMSG);
 	}
-	assert_int_equal(types, 13 + 13);
+	assert_int_equal(types, 14 + 13);
 }
 
 static void test_no_such_type(void **state)
