@@ -136,7 +136,10 @@ static void make_pulse(struct whole *w)
 {
 	const struct pulse_config config = {
 		.base = &w->base,
-		.source = {w, see_nothing, look_at_nothing, see_memory},
+		.source = {.arg = w,
+			   .sample = see_nothing,
+			   .look = look_at_nothing,
+			   .host = see_memory},
 		.journal = w->journal,
 		.uptime_fd = -1,
 		.publish = peers_publish,
@@ -179,7 +182,12 @@ static int make_home(struct whole *w, struct iocom_err *err)
 		.profiles = w->profiles,
 		.matrix = &w->peers.matrix,
 		.skews = &w->peers.skews,
-		.ports = {w, own_vector, is_mute, peers_ask, &w->peers, peers_answer},
+		.ports = {.arg = w,
+			  .own_vector = own_vector,
+			  .mute = is_mute,
+			  .ask = peers_ask,
+			  .ask_arg = &w->peers,
+			  .answer = peers_answer},
 	};
 	int rc = home_new(&w->home, &config, err);
 
