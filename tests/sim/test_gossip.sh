@@ -53,9 +53,11 @@ wrong "--hear: .* found '0'" --hear 0
 wrong "--relay: .* found 'all'" --relay all
 # What cannot be is found before anything is calculated.
 wrong "scenario dead: 3 nodes with 3 configured peers" --nodes 16000,3 --scenario steady,dead
-(ulimit -v 400000 && gossip --nodes 16000 >out)
-tap_is "too large for the memory: 1" "$? $(cat out)" "1 "
-tap_like "and why" "$(cat err)" "^iocom-sim gossip: no memory for 16000 nodes \(1.0 GB\)"
+if [ -z "${IOCOM_SANITIZED-}" ]; then # the sanitizers need more room than any limit that helps here
+	(ulimit -v 400000 && gossip --nodes 16000 >out)
+	tap_is "too large for the memory: 1" "$? $(cat out)" "1 "
+	tap_like "and why" "$(cat err)" "^iocom-sim gossip: no memory for 16000 nodes \(1.0 GB\)"
+fi
 timeout -s INT 1 "$build/iocom-sim" gossip --nodes 3000 --periods 10000 >out 2>err
 tap_is "interrupted: 1, nothing is printed" "$(cat out) $(cat err)" " iocom-sim gossip: interrupted"
 gossip --nodes 5 --periods 1 >/dev/full

@@ -108,7 +108,8 @@ agent_up() { # NODE MB_PER_S
 
 node_up() { # NODE MB_PER_S CORES MEGABYTES
 	mkdir -p "$STATE/$1/run"
-	mkdir -p -m 700 "$STATE/$1/state"
+	mkdir -p "$STATE/$1/state"
+	chmod 700 "$STATE/$1/state"
 	cgroup_node "$1" "$3" "$4"
 	namespaces_up "$1"
 	link_up "$1"
