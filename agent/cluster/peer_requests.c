@@ -401,7 +401,7 @@ int peer_requests_handle(void *arg, const struct control_head *head, const msgpa
 
 /* --- hello ---------------------------------------------------------------------- */
 
-static bool is_configured(const struct settings *set, const struct iocom_vector *v)
+bool peer_requests_greets(const struct settings *set, const struct iocom_vector *v)
 {
 	for (size_t i = 0; i < set->npeers; i++)
 		if (set->peers[i].port == v->port && !strcmp(set->peers[i].address, v->address))
@@ -426,7 +426,7 @@ void peer_requests_hello(struct peers *p)
 	for (size_t i = 0; i < p->matrix.count; i++) {
 		const struct iocom_vector *v = &matrix_at(&p->matrix, i)->vector;
 
-		if (matrix_at(&p->matrix, i)->alive && is_configured(set, v))
+		if (matrix_at(&p->matrix, i)->alive && peer_requests_greets(set, v))
 			(void)peers_ask(p, v->name, v->address, v->port, &hello, NULL, NULL, NULL);
 	}
 }

@@ -22,7 +22,8 @@ static void peers_joined(struct peers *p, const struct iocom_vector *v)
 	log_write(p->base->log, LOG_L_INFO, "node %s at %s:%u is here", v->name, v->address,
 		  v->port);
 	hearing_joined(&p->hearing);
-	p->chores = 0; /* the next peers_chores greets it */
+	if (peer_requests_greets(p->base->set, v))
+		p->chores = 0; /* the next peers_chores greets it */
 }
 
 /* Whom a complaint about the peer AT is about. */
