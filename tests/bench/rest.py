@@ -73,7 +73,11 @@ def main():
         seen = collections.defaultdict(list)
         for node in nodes:
             for pid, name in node.items():
-                memory = rollup_kib(pid)
+                try:
+                    memory = rollup_kib(pid)
+                except (FileNotFoundError, ProcessLookupError):
+                    print(f"{name} {pid} has ended meanwhile, and is left out", file=sys.stderr)
+                    continue
                 seen[name].append(((used_s(pid) - before[pid]) / took * 100,
                                    memory["Rss"] * 1024 / 1e6, memory["Pss"] * 1024 / 1e6))
     finally:
