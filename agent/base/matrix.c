@@ -191,7 +191,7 @@ uint64_t matrix_due_ns(const struct matrix *m)
 	return due;
 }
 
-struct matrix_entry *matrix_entry_of(struct matrix *m, const char *name)
+struct matrix_entry *matrix_entry_of(const struct matrix *m, const char *name)
 {
 	bool found;
 	size_t at = locate(m, name, &found);
@@ -201,10 +201,7 @@ struct matrix_entry *matrix_entry_of(struct matrix *m, const char *name)
 
 const struct matrix_entry *matrix_find(const struct matrix *m, const char *name)
 {
-	bool found;
-	size_t at = locate(m, name, &found);
-
-	return found ? m->entries[at] : NULL;
+	return matrix_entry_of(m, name);
 }
 
 /* What the search for those that are told of has found. */

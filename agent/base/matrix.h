@@ -91,7 +91,7 @@ uint64_t matrix_due_ns(const struct matrix *m);
  */
 const struct matrix_entry *matrix_find(const struct matrix *m, const char *name);
 /* The same, for whom changes its tie. */
-struct matrix_entry *matrix_entry_of(struct matrix *m, const char *name);
+struct matrix_entry *matrix_entry_of(const struct matrix *m, const char *name);
 /*
  * Fills OUT with up to MAX entries that this node's bulletins tell of, and returns how many: the
  * freshest of those that it keeps (balancer/gossip/gossip.h), and what is news.  0: no memory, too.

@@ -2,6 +2,8 @@
 /* See limits.h; tests/unit/test_limits.sh checks that none is missing. */
 #include "agent/front/limits.h"
 
+#include <string.h>
+
 #include "agent/base/acceptor.h"
 #include "agent/base/accounts.h"
 #include "agent/base/complaints.h"
@@ -137,12 +139,10 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		 COUNTED(journal_failures)},
 		{"journal_nonces", rows->nonces, 0, COUNTED(journal_failures)},
 	};
-	size_t n = sizeof(list) / sizeof(*list);
 
 	_Static_assert(sizeof(list) / sizeof(*list) <= LIMITS_LISTED, "all have room");
-	for (size_t i = 0; i < n; i++)
-		out[i] = list[i];
-	return n;
+	memcpy(out, list, sizeof(list));
+	return sizeof(list) / sizeof(*list);
 }
 
 json_t *limits_json(struct front *front)

@@ -214,13 +214,22 @@ static void bulletin_take(struct net_bulletin *b, const struct publisher *p, con
 
 /* --- keys ------------------------------------------------------------------------- */
 
-static struct publisher *publisher_at(struct net_bulletin *b, const struct gate_place *at)
+/* Returns where the publisher at AT stands; npublishers: there is none. */
+static size_t publisher_index(const struct net_bulletin *b, const struct gate_place *at)
 {
-	for (size_t i = 0; i < b->npublishers; i++)
-		if (b->publishers[i]->at.port == at->port &&
-		    !strcmp(b->publishers[i]->at.address, at->address))
-			return b->publishers[i];
-	return NULL;
+	size_t i = 0;
+
+	while (i < b->npublishers && (b->publishers[i]->at.port != at->port ||
+				      strcmp(b->publishers[i]->at.address, at->address) != 0))
+		i++;
+	return i;
+}
+
+static struct publisher *publisher_at(const struct net_bulletin *b, const struct gate_place *at)
+{
+	size_t i = publisher_index(b, at);
+
+	return i < b->npublishers ? b->publishers[i] : NULL;
 }
 
 static void publisher_ask(struct net_bulletin *b, struct publisher *p)
@@ -484,15 +493,12 @@ void net_bulletin_dial(struct net_bulletin *b, const struct gate_place *at)
 
 void net_bulletin_undial(struct net_bulletin *b, const struct gate_place *at)
 {
-	for (size_t i = 0; i < b->npublishers; i++) {
-		struct publisher *p = b->publishers[i];
+	size_t i = publisher_index(b, at);
 
-		if (p->at.port != at->port || strcmp(p->at.address, at->address) != 0)
-			continue;
-		b->publishers[i] = b->publishers[--b->npublishers];
-		publisher_free(p);
+	if (i == b->npublishers)
 		return;
-	}
+	publisher_free(b->publishers[i]);
+	b->publishers[i] = b->publishers[--b->npublishers];
 }
 
 /* A node that is silent may have another address now: names are looked up again from time to time.
