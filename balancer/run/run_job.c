@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* A placed job runs: its stream, its end, and its further attempts; see run_job.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "balancer/placement_text.h"
+#include "balancer/run/run_job.h"
+
+#define WAIT_MIN_MS 10 /* shortest pause when home says when to ask again */
+
+/* Takes the target from the answer; $IOCOM_MUNGE_SOCKET has precedence. */
+static int run_job_target(const struct run *run, const struct placement *answer,
+			  struct run_target *target, struct iocom_err *err)
+{
+	const char *socket = getenv("IOCOM_MUNGE_SOCKET");
+
+	if (!socket || !*socket)
+		socket = answer->munge_socket;
+	*target = (struct run_target){
+		.run_dir = run->request.run_dir,
+		.address = answer->address,
+		.port = (unsigned)answer->port,
+		.munge_socket = *socket ? socket : NULL,
+		.ticket = "",
+	};
+	return run_target_key(target, answer->key, err);
+}
+
+/* What the callbacks of run_stream need. */
+struct contact {
+	const struct run *run;
+	const struct run_data *data; /* what goes along; NULL: nothing */
+	const struct run_target *target;
+	bool said;
+};
+
+static void run_job_started(void *arg, const struct run_result *result)
+{
+	const struct contact *contact = arg;
+
+	if (contact->data && contact->run->verbose)
+		run_data_tell(contact->data, contact->run->name);
+	if (contact->data)
+		run_report_staged(&contact->run->report, contact->data);
+	run_report_started(&contact->run->report, result->pid);
+}
+
+static int run_job_ask_again(void *arg, const struct attach_ask *ask, struct records *records)
+{
+	struct contact *contact = arg;
+	struct iocom_err err = {0};
+	int fd;
+
+	if (!contact->said)
+		fprintf(stderr, "%s: contact with node %s was lost; trying for %g s\n",
+			contact->run->name, ask->node, contact->run->grace_s);
+	contact->said = true;
+	return run_connect_attach(contact->target, ask, &fd, records, &err) ? -1 : fd;
+}
+
+/* A lost job that is tied to a node is not run anywhere else. */
+static const char *run_job_where(const struct run *run, const struct run_result *result)
+{
+	if (result->state != RUN_EXITED || result->kind != 3 || result->value != RUN_UNKNOWN ||
+	    run->request.ask.restarts < 0 || !*run->request.ask.node)
+		return "";
+	return " (only at the node that is asked for: --node)";
+}
+
+/* Prints how the job ended if iocom, not the job, is the cause. */
+static void run_job_tell(const struct run *run, const struct run_result *result, int status)
+{
+	static const char *const states[] = {"lost", "lost", "exited", "failed", "lost"};
+	const char *state = states[result->state];
+
+	if (result->state == RUN_EXITED && result->kind >= 2)
+		state = "failed";
+	if (*result->text && !result->signal && !(run->worker && status == RUN_FAILED))
+		fprintf(stderr, "%s: %s%s\n", run->name, result->text, run_job_where(run, result));
+	if (result->output_error)
+		fprintf(stderr, "%s: output of the job was lost: %s\n", run->name,
+			strerror(result->output_error));
+	run_report_end(&run->report, state, result, status, result->text);
+}
+
+/* A detached job prints only its name. */
+static int run_job_print_name(const struct run *run, const char *job)
+{
+	if (printf("%s\n", job) > 0 && !fflush(stdout))
+		return 0;
+	fprintf(stderr, "%s: cannot print the name of job %s, which runs\n", run->name, job);
+	return RUN_UNKNOWN;
+}
+
+static int run_job_there(struct run *run, const struct placement *answer, const struct spec *spec,
+			 struct iocom_err *err)
+{
+	struct run_target target;
+	struct records records;
+	struct contact contact = {.run = run, .target = &target};
+	struct attach_ask self = {0};
+	struct run_stream_options options = {
+		/*
+		 * A closed input is /dev/null by now, which would end a terminal's input at
+		 * once.
+		 */
+		.stdio = {(run->closed & 1 && !run->pty) || run->detach ? -1 : 0, 1, 2},
+		.signals = !run->kept, /* in the background we handle the signals ourselves */
+		.tty = run->pty && !run->detach ? &run->tty : NULL,
+		.leave = run->detach,
+		.started = run_job_started,
+		.again = run->detach ? NULL : run_job_ask_again,
+		.again_ms = spec->grace_ms,
+		.self = &self,
+		.arg = &contact,
+	};
+	struct run_result *result = &run->result;
+	struct run_data data;
+	int fd, status;
+
+	memcpy(self.job, spec->job, sizeof(self.job));
+	memcpy(self.node, spec->node, sizeof(self.node));
+	memcpy(self.resume, spec->nonce, sizeof(self.resume));
+	if (run_job_target(run, answer, &target, err))
+		return -1;
+	target.pair = &run->pair;
+	if (spec->data && run_data_init(&data, &run->along.set, run->along.memory, spec->node))
+		return iocom_err_set(err, -1, "out of memory for the job's data");
+	if (spec->data)
+		contact.data = options.data = &data;
+	if (answer->begun)
+		fd = run->stream;
+	else if (run_connect(&target, spec, &fd, &records, err))
+		fd = -1;
+	if (fd < 0) {
+		if (spec->data)
+			run_data_fini(&data);
+		return -1;
+	}
+	options.records = run_target_records(&target, &records);
+	run->stream = -1;
+	if (run->request.ask.restarts >= 0)
+		run_again_keep_outputs(&options, (int)answer->lease_ms);
+	status = run_stream(&options, fd, result);
+	records_erase(&records);
+	explicit_bzero(target.key, sizeof(target.key));
+	if (run->request.ask.restarts >= 0)
+		run_again_drop_outputs(&options);
+	if (result->state == RUN_LOST && run->request.ask.restarts < 0 && !result->signal &&
+	    !result->left && strcmp(result->text, ATTACH_ELSEWHERE) != 0)
+		status = run_home(run->request.run_dir, spec->job, result);
+	run->failed = !result->signal && status == RUN_FAILED &&
+		      (result->state == RUN_REFUSED ||
+		       (result->state == RUN_EXITED && result->kind == 3));
+	if (run->detach && result->state == RUN_STARTED && !status)
+		return run_job_print_name(run, spec->job);
+	run_job_tell(run, result, status);
+	if (spec->data)
+		status = run_data_end(&data, run->name, status);
+	return status;
+}
+
+/* Returns the exit code, or -1: it failed before the job began, and ERR says how. */
+static int run_job_placed(struct run *run, const struct placement *answer, struct iocom_err *err)
+{
+	char before[SPEC_JOB_MAX + 64];
+	struct spec spec = {0};
+	int status;
+
+	if (run_place_name(run, answer, &spec, err)) {
+		run_report_end(&run->report, "failed", NULL, RUN_FAILED, err->text);
+		return -1;
+	}
+	run->report.job = spec.job;
+	run->report.node = spec.node;
+	run_report_placed(&run->report, answer);
+	/* A batch has many workers, and one list of needs: `iocom explain` says it of each. */
+	if (!run->request.ask.worker && answer->attempt <= 1) {
+		snprintf(before, sizeof(before), "%s: job %s: ", run->name, spec.job);
+		placement_text_unmet(answer, before, stderr);
+	}
+	if (run->verbose) {
+		fprintf(stderr, "%s: job %s: ", run->name, spec.job);
+		placement_text_line(answer, stderr);
+	}
+	status = run_job_there(run, answer, &spec, err);
+	if (status < 0)
+		run_report_end(&run->report, "failed", NULL, RUN_FAILED, err->text);
+	run->report.job = run->report.node = "";
+	spec_free(&spec);
+	return status;
+}
+
+/* Returns 0: ANSWER is the next attempt's; 1: *STATUS says how the job ended. */
+static int run_job_next(struct run *run, struct placement *answer, int *status,
+			struct iocom_err *err)
+{
+	struct placement next;
+	int rc;
+
+	snprintf(run->request.ask.again, sizeof(run->request.ask.again), "%s", answer->job);
+	if (run->input_at >= 0)
+		(void)lseek(STDIN_FILENO, run->input_at, SEEK_SET);
+	rc = run_again(run_place, run, run->detach ? RUN_KEEP_MS : WAIT_MIN_MS, &run->result, &next,
+		       err);
+	run->request.ask.again[0] = 0;
+	if (rc == 1) {
+		*status = run_exit_code(&run->result);
+		run->report.job = answer->job;
+		run->report.node = answer->node;
+		run_job_tell(run, &run->result, *status);
+		run->report.job = run->report.node = "";
+	}
+	if (rc < 0)
+		*status = RUN_UNKNOWN;
+	if (rc) {
+		placement_fini(&next);
+		return 1;
+	}
+	fprintf(stderr, "%s: job %s was lost with node %s; attempt %d is job %s at node %s\n",
+		run->name, answer->job, answer->node, (int)next.attempt, next.job, next.node);
+	placement_fini(answer);
+	*answer = next;
+	return 0;
+}
+
+/* Runs the job in as many attempts as it takes.  Returns as run_job_placed does. */
+static int run_job_attempts(struct run *run, struct placement *answer, struct iocom_err *err)
+{
+	int status;
+
+	run->input_at = lseek(STDIN_FILENO, 0, SEEK_CUR);
+	status = run_job_placed(run, answer, err);
+	if (run->detach && run->request.ask.restarts >= 0 && status == 0) {
+		if (run_background(run->name, answer->job))
+			return status;
+		run->report.fd = -1;
+		run->kept = true;
+	}
+	while (run->request.ask.restarts >= 0 && status >= 0 && run_may_restart(&run->result)) {
+		if (run_job_next(run, answer, &status, err))
+			return status;
+		memset(&run->result, 0, sizeof(run->result));
+		status = run_job_placed(run, answer, err);
+		if (status >= 0)
+			continue;
+		/*
+		 * Home placed this attempt, but we cannot reach it: it counts as lost before
+		 * its start.
+		 */
+		fprintf(stderr, "%s: %s\n", run->name, err->text);
+		err->text[0] = 0;
+		run->result.state = RUN_LOST;
+		status = RUN_UNKNOWN;
+	}
+	return status;
+}
+
+int run_job(struct run *run, struct iocom_err *err)
+{
+	struct placement answer;
+	int rc = run->worker || run->home ? 0
+					  : placement_data_look(&run->along, &run->request,
+								run->cwd, run->executable, err);
+
+	placement_init(&answer);
+	rc = rc || run_place(run, &answer, err) ? RUN_FAILED : 0;
+	if (rc)
+		run_report_end(&run->report, "failed", NULL, rc, err->text);
+	else
+		rc = run_job_attempts(run, &answer, err);
+	placement_fini(&answer);
+	return rc;
+}
