@@ -23,6 +23,8 @@ static const char help[] =
 	"  --view FILE       cluster and job as in iocom-view(5); -: standard input\n"
 	"  --save-view FILE  also write the view that the decision used, for --view\n"
 	"  --force           replace the FILE of --save-view if it is there\n"
+	"  --bring PATH      what it makes there comes home, as with iocom run: its way is\n"
+	"                    counted\n"
 	"  --json            the decision as one document\n"
 	"  --run-dir DIR     the agent's directory\n";
 
@@ -59,14 +61,14 @@ static int ask_agent(const struct place *p, char **command, const char *cwd, con
 }
 
 /* Tells the request how much data goes along.  Returns 0 or 1. */
-static int cmd_place_data(struct place *p, const char *cwd, const char *executable,
+static int cmd_place_data(struct place *p, const char *cwd, const char *executable, char **command,
 			  struct iocom_err *err)
 {
 	struct placement_data data;
 	int rc;
 
 	placement_data_init(&data);
-	rc = placement_data_look(&data, &p->request, cwd, executable, err);
+	rc = placement_data_look(&data, &p->request, cwd, executable, command, err);
 	placement_data_free(&data);
 	return rc ? 1 : 0;
 }
@@ -81,7 +83,7 @@ static int cmd_place_decide(struct place *p, char **command)
 	if (!executable)
 		perror("iocom place: cannot read the working directory");
 	else
-		rc = cmd_place_data(p, cwd, executable, &err) ||
+		rc = cmd_place_data(p, cwd, executable, command, &err) ||
 		     ask_agent(p, command, cwd, executable, &err);
 	if (err.text[0])
 		fprintf(stderr, "iocom place: %s\n", err.text);
@@ -113,6 +115,13 @@ static int cmd_place_take(struct place *p, int c, const char *value)
 	p->needs |= rc == 0 && !placement_request_is(c, "policy");
 	if (rc == 0)
 		return 0;
+	if (c == 'b') {
+		p->needs = true;
+		if (!data_names_bring(&p->request.names, value, &err))
+			return 0;
+		fprintf(stderr, "iocom place: %s\n", err.text);
+		return 2 + 1;
+	}
 	if (c == 'j')
 		p->json = true;
 	else if (c == 'v')
@@ -130,6 +139,7 @@ int cmd_place(int argc, char **argv)
 {
 	static const struct option own[] = {
 		{"json", no_argument, NULL, 'j'},
+		{"bring", required_argument, NULL, 'b'},
 		{"view", required_argument, NULL, 'v'},
 		{"save-view", required_argument, NULL, 's'},
 		{"force", no_argument, NULL, 'f'},

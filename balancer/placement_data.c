@@ -20,8 +20,21 @@ void placement_data_free(struct placement_data *data)
 	placement_data_init(data);
 }
 
+/* How much will come home: as earlier runs of the class say, or as what is there now. */
+static void placement_data_expect(struct placement_data *data, struct placement_request *request,
+				  char *const *command)
+{
+	struct placement_ask *ask = &request->ask;
+	uint64_t bytes;
+
+	placement_request_class(request, command, data->class_name);
+	ask->bring_runs = data_memory_brought(data->memory, data->class_name, &bytes);
+	ask->bring_bytes = (int64_t)(ask->bring_runs ? bytes : data_set_brought(&data->set));
+}
+
 int placement_data_look(struct placement_data *data, struct placement_request *request,
-			const char *cwd, const char *executable, struct iocom_err *err)
+			const char *cwd, const char *executable, char *const *command,
+			struct iocom_err *err)
 {
 	struct placement_ask *ask = &request->ask;
 	int rc;
@@ -40,6 +53,14 @@ int placement_data_look(struct placement_data *data, struct placement_request *r
 	data_memory_held(data->memory, &data->set, ask->data_held, sizeof(ask->data_held));
 	if (ask->need.value[NEED_DATA_MB] < 0)
 		ask->need.value[NEED_DATA_MB] = (double)data->set.bytes / BYTES_PER_MB;
+	if (data->set.nbrings)
+		placement_data_expect(data, request, command);
 	ask->data = data->used = true;
 	return 0;
+}
+
+void placement_data_note(const struct placement_data *data, uint64_t bytes)
+{
+	if (data->used && data->set.nbrings)
+		data_memory_note_brought(data->memory, data->class_name, bytes);
 }

@@ -206,22 +206,49 @@ void placement_text_line(const struct placement *p, FILE *out)
 	fputc('\n', out);
 }
 
+/* How long MB take between home and N, in ms. */
+static double data_span_ms(const struct placement *p, const struct placement_node *n, double mb)
+{
+	const struct iocom_vector *home = &p->nodes[0].vector, *there = &n->vector;
+	double link = fmin(home->network_mb_per_s, there->network_mb_per_s);
+
+	if (!(link > 0))
+		return NAN;
+	return rules_transfer_cost_ms(0, mb, link, home->disks ? home->disk_mb_per_s : 0,
+				      there->disks ? there->disk_mb_per_s : 0);
+}
+
 /* How long the data that N lacks takes on the way from home, in ms; MB: how much that is. */
 static double data_way_ms(const struct placement *p, const struct placement_node *n, double *mb)
 {
-	const struct iocom_vector *home = &p->nodes[0].vector, *there = &n->vector;
 	const char *text = p->ask.data_held;
-	double link = fmin(home->network_mb_per_s, there->network_mb_per_s), held = 0, one;
+	double held = 0, one;
 	char node[IOCOM_NAME_MAX];
 
 	while (placement_held_next(&text, node, &one))
-		if (!strcmp(node, there->name))
+		if (!strcmp(node, n->vector.name))
 			held = one;
 	*mb = fmax(p->need.value[NEED_DATA_MB] - held, 0);
-	if (!(link > 0))
-		return NAN;
-	return rules_transfer_cost_ms(0, *mb, link, home->disks ? home->disk_mb_per_s : 0,
-				      there->disks ? there->disk_mb_per_s : 0);
+	return data_span_ms(p, n, *mb);
+}
+
+/* What the outputs' way takes from NODE; AWAY: the job is there. */
+static void print_outputs(const struct placement *p, const struct placement_node *node, bool away,
+			  FILE *out)
+{
+	double mb = (double)p->ask.bring_bytes / 1e6;
+	char way[32], by[80] = "as much as is there now";
+
+	if (p->ask.bring_bytes < 0)
+		return;
+	if (p->ask.bring_runs > 0)
+		snprintf(by, sizeof(by), "the mean of %lld earlier run%s of its class",
+			 (long long)p->ask.bring_runs, p->ask.bring_runs == 1 ? "" : "s");
+	else if (!p->ask.bring_bytes)
+		snprintf(by, sizeof(by), "no earlier run of its class says more");
+	listing_span(way, sizeof(way), data_span_ms(p, node, mb));
+	say(out, 0, "Outputs: %.1f MB %s home (%s): %s on the way from %s, counted in its price.",
+	    mb, away ? "come" : "would come", by, way, node->vector.name);
 }
 
 /* What the data's way takes to the chosen node, or, at home, to the one where it takes least. */
@@ -233,7 +260,7 @@ static void print_data(const struct placement *p, FILE *out)
 	double least = INFINITY, lacks = 0, mb;
 	char way[32];
 
-	if (!p->need_given || !(p->need.value[NEED_DATA_MB] > 0))
+	if (!p->need_given || !(p->need.value[NEED_DATA_MB] > 0 || p->ask.bring_bytes >= 0))
 		return;
 	for (size_t i = 1; i < p->nnodes; i++) {
 		double ms = data_way_ms(p, &p->nodes[i], &mb);
@@ -247,10 +274,14 @@ static void print_data(const struct placement *p, FILE *out)
 	if (!node)
 		return;
 	listing_span(way, sizeof(way), least);
-	say(out, 0,
-	    "Data: %.1f MB %s. %s lacks %.1f MB of it%s: %s on the way, counted in its price.",
-	    p->need.value[NEED_DATA_MB], p->ask.data && away ? "goes along" : "must be at hand",
-	    node->vector.name, lacks, away ? "" : " (no other node less)", way);
+	if (p->need.value[NEED_DATA_MB] > 0)
+		say(out, 0,
+		    "Data: %.1f MB %s. %s lacks %.1f MB of it%s: %s on the way, counted in its "
+		    "price.",
+		    p->need.value[NEED_DATA_MB],
+		    p->ask.data && away ? "goes along" : "must be at hand", node->vector.name,
+		    lacks, away ? "" : " (no other node less)", way);
+	print_outputs(p, node, away, out);
 }
 
 /* Lists where each task of a parallel job runs: "n1 2, n3 1". */

@@ -126,6 +126,8 @@ static void take_need(struct place *p, struct iocom_err *err)
 {
 	place_take_class(p, err);
 	need_request(&p->order.need, &p->request);
+	if (p->placement.ask.bring_bytes > 0)
+		p->request.output_mb = (double)p->placement.ask.bring_bytes / 1e6;
 	take_data_held(p);
 	take_corrections(p, err);
 }

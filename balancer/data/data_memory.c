@@ -12,10 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MEMORY_LAYOUT  1
+#define MEMORY_LAYOUT  2
 #define MEMORY_BUSY_MS 2000
 #define MEMORY_KEEP_S  (90 * 86400L)
 #define MEMORY_NODES   64
+#define MEMORY_WEIGHT  "4" /* of a new run at least one in so many */
 #define NS_PER_S       1000000000ll
 /* A file that changed less than this before it was read may change again in the same tick. */
 #define MEMORY_TICK_NS 20000000ll
@@ -29,6 +30,7 @@ struct data_memory {
 static const char memory_schema[] =
 	"CREATE TABLE hashes (device INTEGER, inode INTEGER, size INTEGER, mtime INTEGER,"
 	" ctime INTEGER, hash BLOB, used INTEGER, PRIMARY KEY (device, inode));"
+	"CREATE TABLE brought (class TEXT PRIMARY KEY, runs INTEGER, bytes REAL, used INTEGER);"
 	"CREATE TABLE staged (hash BLOB, node TEXT, used INTEGER, PRIMARY KEY (hash, node));"
 	"PRAGMA user_version = " STRINGIFY(MEMORY_LAYOUT) ";";
 
@@ -178,12 +180,13 @@ void data_memory_note_hash(struct data_memory *memory, const struct data_item *i
 static void memory_forget_old(struct data_memory *memory, int64_t now_s)
 {
 	int64_t before_s = now_s - MEMORY_KEEP_S;
-	char sql[200];
+	char sql[300];
 
 	snprintf(sql, sizeof(sql),
 		 "DELETE FROM hashes WHERE used < %" PRId64
-		 "; DELETE FROM staged WHERE used < %" PRId64,
-		 before_s, before_s);
+		 "; DELETE FROM staged WHERE used < %" PRId64
+		 "; DELETE FROM brought WHERE used < %" PRId64,
+		 before_s, before_s, before_s);
 	(void)sqlite3_exec(memory->db, sql, NULL, NULL, NULL);
 }
 
@@ -270,4 +273,44 @@ void data_memory_held(struct data_memory *memory, const struct data_set *set, ch
 		memcpy(out + at, one, (size_t)length + 1);
 		at += (size_t)length;
 	}
+}
+
+/* --- what jobs bring home --------------------------------------------------------------- */
+
+void data_memory_note_brought(struct data_memory *memory, const char *class_name, uint64_t bytes)
+{
+	sqlite3_stmt *stmt = memory_prepare(
+		memory, "INSERT INTO brought VALUES (?1, 1, ?2, ?3) ON CONFLICT (class) DO UPDATE "
+			"SET runs = runs + 1, used = ?3, "
+			"bytes = bytes + (?2 - bytes) / min(runs + 1, " MEMORY_WEIGHT ")");
+
+	if (!stmt)
+		return;
+	sqlite3_bind_text(stmt, 1, class_name, -1, SQLITE_STATIC);
+	sqlite3_bind_double(stmt, 2, (double)bytes);
+	sqlite3_bind_int64(stmt, 3, time(NULL));
+	(void)sqlite3_step(stmt);
+	sqlite3_finalize(stmt);
+}
+
+int64_t data_memory_brought(struct data_memory *memory, const char *class_name, uint64_t *bytes)
+{
+	sqlite3_stmt *stmt =
+		memory_prepare(memory, "SELECT runs, bytes FROM brought WHERE class = ?1");
+	int64_t runs = 0;
+	double mean = 0;
+
+	*bytes = 0;
+	if (!stmt)
+		return 0;
+	sqlite3_bind_text(stmt, 1, class_name, -1, SQLITE_STATIC);
+	if (sqlite3_step(stmt) == SQLITE_ROW) {
+		runs = sqlite3_column_int64(stmt, 0);
+		mean = sqlite3_column_double(stmt, 1);
+	}
+	sqlite3_finalize(stmt);
+	if (runs < 1 || !(mean >= 0 && mean <= (double)DATA_BYTES_MAX))
+		return 0;
+	*bytes = (uint64_t)mean;
+	return runs;
 }

@@ -347,6 +347,60 @@ int data_set_look(struct data_set *set, const struct data_names *names, const ch
 	return rc;
 }
 
+/* --- what is to be brought, here ------------------------------------------------------- */
+
+static uint64_t brought_bytes(const struct data_set *set, const char *path, size_t *left);
+
+/* Takes FD, the directory PATH. */
+static uint64_t brought_in(const struct data_set *set, const char *path, int fd, size_t *left)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *entry;
+	char below[PATH_MAX];
+	uint64_t bytes = 0;
+
+	if (!dir) {
+		close(fd);
+		return 0;
+	}
+	while (*left && (entry = readdir(dir)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+		    snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) <
+			    (int)sizeof(below) &&
+		    data_path_valid(below))
+			bytes += brought_bytes(set, below, left);
+	closedir(dir);
+	return bytes;
+}
+
+static uint64_t brought_bytes(const struct data_set *set, const char *path, size_t *left)
+{
+	int fd = data_set_beneath(set->directory, path, O_RDONLY | O_NONBLOCK, 0);
+	uint64_t bytes = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return 0;
+	*left -= *left > 0;
+	if (!fstat(fd, &st)) {
+		if (S_ISDIR(st.st_mode))
+			return brought_in(set, path, fd, left);
+		bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+	}
+	close(fd);
+	return bytes;
+}
+
+uint64_t data_set_brought(const struct data_set *set)
+{
+	size_t left = DATA_ENTRIES;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < set->nbrings; i++)
+		bytes += brought_bytes(set, set->brings[i], &left);
+	return bytes < DATA_BYTES_MAX ? bytes : DATA_BYTES_MAX;
+}
+
 void data_set_free(struct data_set *set)
 {
 	if (set->directory >= 0)

@@ -52,6 +52,8 @@ int data_names_check(const struct data_names *names, const char *other, struct i
  */
 int data_set_look(struct data_set *set, const struct data_names *names, const char *executable,
 		  struct iocom_err *err);
+/* Returns the bytes of what --bring names, as it is here now; what cannot be read counts 0. */
+uint64_t data_set_brought(const struct data_set *set);
 void data_set_free(struct data_set *set);
 /*
  * Opens item I for reading and checks that it is as it was looked at.  Returns a descriptor or

@@ -72,7 +72,7 @@ static bool held_sane(const struct rules_request *r)
 int rules_request_check(const struct rules_request *r)
 {
 	if (!SANE(r->cpu_ms, r->io_per_ms, r->request_kb, r->reaccess, r->memory_mb,
-		  r->faults_per_ms, r->initial_mb, r->written_mb, r->implicit_share))
+		  r->faults_per_ms, r->initial_mb, r->written_mb, r->output_mb, r->implicit_share))
 		return -EINVAL;
 	if (!isfinite(r->requests) || r->tasks < 1 || r->implicit_share > 1 ||
 	    !corrections_sane(r) || !held_sane(r))

@@ -82,6 +82,8 @@ static uint64_t salt(uint64_t seed, uint32_t home, const struct rules_request *j
 	h = stir(h, j->memory_mb);
 	h = stir(h, j->initial_mb);
 	h = stir(h, j->requests);
+	if (j->output_mb > 0)
+		h = stir(h, j->output_mb);
 	return job != NULL && job->task > 0 ? stir(h, job->task) : h;
 }
 

@@ -156,28 +156,28 @@ const struct rules_held *rules_held_at(const struct rules_request *j, uint32_t n
 	return NULL;
 }
 
-double rules_missing_mb(const struct rules_request *j, uint32_t node)
+double rules_moved_mb(const struct rules_request *j, uint32_t node)
 {
 	const struct rules_held *held = rules_held_at(j, node);
 
-	return held != NULL ? missing_mb(j, held->mb) : j->initial_mb;
+	return (held != NULL ? missing_mb(j, held->mb) : j->initial_mb) + j->output_mb;
 }
 
-/* No node lacks less. */
-static double least_missing_mb(const struct rules_request *j)
+/* No node needs less to be moved. */
+static double least_moved_mb(const struct rules_request *j)
 {
 	double most = 0;
 
 	for (size_t i = 0; i < j->nheld; i++)
 		most = estimate_greater(most, j->held[i].mb);
-	return missing_mb(j, most);
+	return missing_mb(j, most) + j->output_mb;
 }
 
 double rules_cost_to(const struct rules_decision *d, const struct rules_cell *c, uint32_t node)
 {
 	double link = estimate_lesser(estimate_network(d, d->at_home), estimate_network(d, c));
 
-	return rules_transfer_cost_ms(d->params->fixed_cost_ms, rules_missing_mb(d->request, node),
+	return rules_transfer_cost_ms(d->params->fixed_cost_ms, rules_moved_mb(d->request, node),
 				      link, d->at_home->disk_mb_per_s, c->disk_mb_per_s);
 }
 
@@ -186,7 +186,7 @@ void rules_floor_init(struct rules_decision *d)
 {
 	const struct rules_request *j = d->request;
 	double path = 1 / estimate_network(d, d->at_home), factor = least_factor(d);
-	double moved = least_missing_mb(j);
+	double moved = least_moved_mb(j);
 
 	if (d->at_home->disk_mb_per_s > 0)
 		path += 1 / d->at_home->disk_mb_per_s;

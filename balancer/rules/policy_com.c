@@ -220,7 +220,7 @@ static double policy_com_cost_to(const struct rules_decision *d, const struct ru
 	double to = c->network > 0 ? c->network : d->params->network_mb_per_s;
 
 	return rules_migration_cost_ms(d->params->fixed_cost_ms, d->request->memory_mb,
-				       rules_missing_mb(d->request, k), from < to ? from : to,
+				       rules_moved_mb(d->request, k), from < to ? from : to,
 				       d->at_home->disk_mb_per_s, c->disk_mb_per_s);
 }
 

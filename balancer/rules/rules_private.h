@@ -459,8 +459,8 @@ static inline double rules_response_home(struct rules_decision *d)
 double rules_cost_to(const struct rules_decision *d, const struct rules_cell *cell, uint32_t node);
 /* What NODE has of the request's initial data; NULL: nothing. */
 const struct rules_held *rules_held_at(const struct rules_request *request, uint32_t node);
-/* What of the request's initial data NODE lacks. */
-double rules_missing_mb(const struct rules_request *request, uint32_t node);
+/* What must be moved for a job at NODE: what it lacks of the initial data, and the output. */
+double rules_moved_mb(const struct rules_request *request, uint32_t node);
 /* What the job would need alone at a node (MODEL 2.10), in ms there. */
 struct rules_alone {
 	double cpu, burst, disk;

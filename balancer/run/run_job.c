@@ -95,6 +95,19 @@ static int run_job_print_name(const struct run *run, const char *job)
 	return RUN_UNKNOWN;
 }
 
+/* A job that ended well has made its outputs: their bytes count for the next one of its class. */
+static void run_job_note(const struct run *run, struct run_data *data)
+{
+	const struct run_result *result = &run->result;
+
+	if (result->state != RUN_EXITED || result->kind || result->value)
+		return;
+	if (!data)
+		placement_data_note(&run->along, data_set_brought(&run->along.set));
+	else if (!run_data_unfetched(data))
+		placement_data_note(&run->along, data->fetched_bytes);
+}
+
 static int run_job_there(struct run *run, const struct placement *answer, const struct spec *spec,
 			 struct iocom_err *err)
 {
@@ -158,6 +171,7 @@ static int run_job_there(struct run *run, const struct placement *answer, const 
 	if (run->detach && result->state == RUN_STARTED && !status)
 		return run_job_print_name(run, spec->job);
 	run_job_tell(run, result, status);
+	run_job_note(run, spec->data ? &data : NULL);
 	if (spec->data)
 		status = run_data_end(&data, run->name, status);
 	return status;
@@ -262,9 +276,10 @@ static int run_job_attempts(struct run *run, struct placement *answer, struct io
 int run_job(struct run *run, struct iocom_err *err)
 {
 	struct placement answer;
-	int rc = run->worker || run->home ? 0
-					  : placement_data_look(&run->along, &run->request,
-								run->cwd, run->executable, err);
+	int rc = run->worker || run->home
+			 ? 0
+			 : placement_data_look(&run->along, &run->request, run->cwd,
+					       run->executable, run->command, err);
 
 	placement_init(&answer);
 	rc = rc || run_place(run, &answer, err) ? RUN_FAILED : 0;

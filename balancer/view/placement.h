@@ -87,7 +87,11 @@
 	   where the same one is at that place */                                                  \
 	X(BYTES, shared, "shared", PLACEMENT_SHARED_MAX, KEPT)                                     \
 	/* which nodes have how much of it, "NODE=BYTES,..." */                                    \
-	X(TEXT, data_held, "data_held", PLACEMENT_HELD_MAX, KEPT)
+	X(TEXT, data_held, "data_held", PLACEMENT_HELD_MAX, KEPT)                                  \
+	/* the bytes that come home afterwards, and how many earlier runs of the class say so; 0   \
+	   runs: what is there at home now */                                                      \
+	X(COUNT, bring_bytes, "bring_bytes", PLACEMENT_BYTES_MAX, KEPT)                            \
+	X(COUNT, bring_runs, "bring_runs", PLACEMENT_BYTES_MAX, KEPT)
 
 #define PLACEMENT_MEMBER_TEXT(member, bound)		   char member[bound];
 #define PLACEMENT_MEMBER_NAME(member, bound)		   char member[bound];

@@ -17,7 +17,7 @@
 		JOB(FIELD_NUMBER, faults_per_ms), JOB(FIELD_NUMBER, initial_mb),                   \
 		JOB(FIELD_NUMBER, written_mb), JOB(FIELD_OPTIONAL, requests),                      \
 		JOB(FIELD_COUNT, tasks), JOB(FIELD_COUNT, hops), KNOWN("com_ms"),                  \
-		JOB(FIELD_NUMBER, implicit_share)
+		JOB(FIELD_NUMBER, implicit_share), JOB(FIELD_NUMBER, output_mb)
 
 static const struct field job_fields[] = {JOB_FIELDS};
 /* Those of the job that the decision is about; a charge brings no corrections. */

@@ -331,7 +331,8 @@ struct rules_request {
 	double memory_mb;
 	double faults_per_ms;
 	double initial_mb, written_mb;
-	double requests; /* wall: number of disk requests; negative = cpu_ms * io_per_ms */
+	double output_mb; /* what comes home from another node when the job is over */
+	double requests;  /* wall: number of disk requests; negative = cpu_ms * io_per_ms */
 	/* wall: the part of io_per_ms and of requests that page faults make, 0..1 (MODEL 0.3) */
 	double implicit_share;
 	uint32_t tasks; /* >= 1 */

@@ -244,6 +244,56 @@ static void a_fresh_file_is_not_remembered(void **state)
 	data_memory_close(memory);
 }
 
+static uint64_t brought(const char *bring)
+{
+	struct iocom_err err;
+	struct data_set set;
+	uint64_t bytes;
+
+	assert_int_equal(look(&set, NULL, bring, &err), 0);
+	bytes = data_set_brought(&set);
+	data_set_free(&set);
+	return bytes;
+}
+
+static void what_will_come_home_is_known_from_what_is_here(void **state)
+{
+	(void)state;
+	assert_int_equal(brought("a"), 2);
+	assert_int_equal(brought("d"), 3 + 2 + 2);
+	assert_int_equal(brought("none"), 0);
+	assert_int_equal(brought("fifo"), 0);
+	assert_int_equal(brought("with"), 0);  /* a link that leads out */
+	assert_true(brought("loop") <= 65536); /* it ends */
+}
+
+static void home_remembers_what_classes_bring(void **state)
+{
+	struct data_memory *memory = data_memory_open();
+	uint64_t bytes;
+
+	(void)state;
+	assert_int_equal(data_memory_brought(memory, "sort", &bytes), 0);
+	assert_int_equal(bytes, 0);
+	data_memory_note_brought(memory, "sort", 1000);
+	data_memory_note_brought(memory, "other", 7);
+	assert_int_equal(data_memory_brought(memory, "sort", &bytes), 1);
+	assert_int_equal(bytes, 1000);
+	data_memory_note_brought(memory, "sort", 2000);
+	data_memory_close(memory);
+	memory = data_memory_open();
+	assert_int_equal(data_memory_brought(memory, "sort", &bytes), 2);
+	assert_int_equal(bytes, 1500);
+	for (int i = 0; i < 8; i++)
+		data_memory_note_brought(memory, "sort", 1500);
+	data_memory_note_brought(memory, "sort", 5500); /* the newest counts a quarter */
+	assert_int_equal(data_memory_brought(memory, "sort", &bytes), 11);
+	assert_int_equal(bytes, 2500);
+	data_memory_close(memory);
+	assert_int_equal(data_memory_brought(NULL, "sort", &bytes), 0);
+	data_memory_note_brought(NULL, "sort", 1);
+}
+
 static void a_broken_memory_begins_anew(void **state)
 {
 	struct data_memory *memory = data_memory_open();
@@ -276,6 +326,8 @@ int main(void)
 		IN_WORLD(a_file_that_changed_is_noticed),
 		IN_WORLD(home_remembers_hashes_and_nodes),
 		IN_WORLD(a_fresh_file_is_not_remembered),
+		IN_WORLD(what_will_come_home_is_known_from_what_is_here),
+		IN_WORLD(home_remembers_what_classes_bring),
 		IN_WORLD(a_broken_memory_begins_anew),
 	};
 

@@ -81,6 +81,24 @@ static void what_is_there_is_not_moved(void **state)
 	assert_close(held_there(nodes, 2, &job), 10000 + FIXED_MS, WITHIN_MS);
 }
 
+/* Outputs come home whoever has the input; 50 MB take a quarter of the way of 200. */
+static void what_comes_home_is_counted_everywhere(void **state)
+{
+	const struct rules_node nodes[] = {held_node("n1", 5000), held_node("n2", 0),
+					   held_node("n3", 0)};
+	const struct rules_held held[] = {{2, DATA_MB}};
+	struct rules_request job = held_job(held, 1);
+
+	(void)state;
+	job.output_mb = DATA_MB / 4.0;
+	assert_close(held_there(nodes, 1, &job), 10000 + FIXED_MS + WAY_MS * 5 / 4.0, WITHIN_MS);
+	assert_close(held_there(nodes, 2, &job), 10000 + FIXED_MS + WAY_MS / 4.0, WITHIN_MS);
+	assert_int_equal(held_chosen(nodes, RULES_LEAST_DELAY, &job), 2);
+	/* Too much of it keeps the job at home, although a node has its input. */
+	job.output_mb = DATA_MB;
+	assert_int_equal(held_chosen(nodes, RULES_LEAST_DELAY, &job), HOME);
+}
+
 /* At home 15 s and 5 of delay, elsewhere 10.1 s and 11.6 s of way: it stays until a node has it. */
 static void a_job_stays_until_its_data_is_somewhere(void **state)
 {
@@ -118,6 +136,7 @@ static void one_among_many_is_found(void **state)
 		struct rules *rules = rules_new(RULES_LEAST_DELAY, &p, 1);
 		struct rules_plan plan;
 
+		job.output_mb = has % 2 ? 10 : 0;
 		assert_int_equal(rules_place(rules, view, HOME, &job, &plan), 0);
 		assert_int_equal(plan.node, has);
 		rules_free(rules);
@@ -142,6 +161,12 @@ static void a_list_that_is_none_is_refused(void **state)
 
 		assert_int_equal(rules_place(rules, view, HOME, &job, &plan), -EINVAL);
 	}
+	for (size_t i = 0; i < 2; i++) {
+		struct rules_request job = held_job(NULL, 0);
+
+		job.output_mb = i ? NAN : -1;
+		assert_int_equal(rules_place(rules, view, HOME, &job, &plan), -EINVAL);
+	}
 	rules_free(rules);
 	rules_view_free(view);
 }
@@ -150,6 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_there_is_not_moved),
+		cmocka_unit_test(what_comes_home_is_counted_everywhere),
 		cmocka_unit_test(a_job_stays_until_its_data_is_somewhere),
 		cmocka_unit_test(one_among_many_is_found),
 		cmocka_unit_test(a_list_that_is_none_is_refused),

@@ -170,7 +170,8 @@ static void same_view(const struct view_file *a, const struct view_file *b)
 	}
 	assert_true(a->job.cpu_ms == b->job.cpu_ms && a->job.io_per_ms == b->job.io_per_ms &&
 		    a->job.requests == b->job.requests && a->job.tasks == b->job.tasks &&
-		    a->job.hops == b->job.hops && a->job.written_mb == b->job.written_mb);
+		    a->job.hops == b->job.hops && a->job.written_mb == b->job.written_mb &&
+		    a->job.output_mb == b->job.output_mb);
 	assert_int_equal(a->job.com_ms == NULL, b->job.com_ms == NULL);
 	if (a->job.com_ms)
 		assert_memory_equal(a->job.com_ms, b->job.com_ms, a->job.tasks * sizeof(double));

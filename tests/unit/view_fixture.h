@@ -61,6 +61,7 @@ static inline void view_random_job(struct draws *d, struct view_file *v)
 {
 	v->job = job_random(d);
 	v->job.written_mb = draw(d, 3);
+	v->job.output_mb = draw_chance(d, 0.5) ? 0 : draw(d, 30);
 	v->job.hops = (uint32_t)draw(d, 4);
 	v->job.tasks = draw_chance(d, 0.5) ? 1 : 1 + (uint32_t)draw(d, 6);
 	if (draw_chance(d, 0.4))

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# What the feedback controller does to a small mix of real jobs, on and off in turn, on pure cgroup v2:
-# a node of 400 MiB with a disk of 20 MB/s and swap on it; jobs that churn memory that just fits, while
-# others read files again and again. `IOCOM_VM_LIMIT=1500 IOCOM_VM_SECONDS=1600 bash tests/vm/guest.sh
-# build trixie bench_feedback` prints the slowdown of each job (wall time over that alone), each round's mean, what the disk
-# read and what was swapped in, which do not depend on how fast this machine is.
+# What the feedback controller does to a small mix of real jobs, off, dry-run and on in turn, on pure cgroup
+# v2: a node of 400 MiB with a disk of 20 MB/s and swap on it; jobs that churn memory that just fits, while
+# others read files again and again. `make bench-feedback` prints the slowdown of each job (wall time over the
+# lesser of two alone), each round's mean, what the disk read and what was swapped in; what the controller saw
+# and did meanwhile; and in the end each mode's mean and its difference from off, round by round, with the 95 %
+# interval of Student's t. What the disk read does not depend on how fast this machine is.
 set -u
 build=${IOCOM_BUILD:-/build}
 work=/tests/tools/work
@@ -63,30 +64,83 @@ alone() { # NAME COMMAND...
 	job "$@"
 }
 : >/tmp/took
-alone churn $work churn 320 300
-for file in one two; do alone $file sh -c "$(again $file 8)"; done
-alone big sh -c "$(again big 2)"
-cp /tmp/took /tmp/alone
+for again in 1 2; do # the first one warms the emulator up, too
+	alone churn $work churn 320 300
+	for file in one two; do alone $file sh -c "$(again $file 8)"; done
+	alone big sh -c "$(again big 2)"
+done
+awk '!($1 in least) || $3 < least[$1] { least[$1] = $3 } END { for (job in least) print job, 0, least[job] }' /tmp/took >/tmp/alone
 sed 's/^/# alone: /' /tmp/alone
-for round in 1 2 3 4; do
-	for mode in off on; do
+# What the controller sees and does, once a second.
+watch() {
+	while sleep 1; do
+		"$build/iocom" feedback --json 2>/dev/null | tr -d ' \n' >/tmp/seen.one
+		sed -n 's/.*"applied_mb":\([0-9.]*\).*/buffer \1/p' /tmp/seen.one
+		echo "held $(grep -o '"state":"held"' /tmp/seen.one | wc -l)"
+		echo "would $(grep -o '"state":"wouldbeheld"' /tmp/seen.one | wc -l)"
+	done >/tmp/seen
+}
+seen() { # what watch wrote, in one line
+	awk '$1 == "buffer" && (!n++ || $2 < least) { least = $2 }
+		$1 == "held" && $2 > held { held = $2 } $1 == "would" && $2 > would { would = $2 }
+		END { printf "least buffer %.0f MB, at most %d jobs held, %d would be", least, held, would }' /tmp/seen
+}
+: >/tmp/rounds
+rounds=5
+for round in $(seq $rounds); do
+	case $((round % 3)) in
+	0) modes="on off dry-run" ;;
+	1) modes="off dry-run on" ;;
+	2) modes="dry-run on off" ;;
+	esac
+	for mode in $modes; do
 		configure $mode >/etc/iocom/iocom.conf
 		kill -HUP $agent
 		cold
 		: >/tmp/took
+		: >/tmp/seen
+		watch &
+		watcher=$!
 		read=$(sectors)
 		swaps=$(awk '$1 == "pswpin" { print $2 }' /proc/vmstat)
 		mix
-		"$build/iocom" feedback | sed "s/^/# $mode: /" | grep -E "buffer|error"
-		awk -v mode=$mode -v round=$round -v read=$((($(sectors) - read) / 2048)) -v swaps="$(($(awk '$1 == "pswpin" { print $2 }' /proc/vmstat) - swaps))" '
+		kill $watcher
+		wait $watcher 2>/dev/null
+		[ $mode = off ] || echo "# $mode: $(seen)"
+		awk -v mode=$mode -v round="$round" -v read=$((($(sectors) - read) / 2048)) -v swaps="$(($(awk '$1 == "pswpin" { print $2 }' /proc/vmstat) - swaps))" '
 			NR == FNR { alone[$1] = $3; next }
 			{ slow = $3 / alone[$1]; sum += slow; n++; text = text sprintf(" %s %.2f", $1, slow); bad += $2 != 0 }
-			END { printf "# round %d %s: mean slowdown %.3f of %d jobs (%s ), %d failed, %d MiB read, %d pages swapped in\n", round, mode, sum / n, n, text, bad, read, swaps }' \
+			END { printf "# round %d %s: mean slowdown %.3f of %d jobs (%s ), %d failed, %d MiB read, %d pages swapped in\n", round, mode, sum / n, n, text, bad, read, swaps
+				print round, mode, sum / n, read, swaps >>"/tmp/rounds" }' \
 			/tmp/alone /tmp/took
 	done
 done
 kill $agent
 wait $agent
 tail -n 5 /tmp/bench.log | sed 's/^/# log: /'
-echo "ok 1 - four rounds each"
+# The same machine changes from round to round, so each round is compared with itself.
+awk -v n=$rounds '
+	function mean(mode, what, sum, i) { for (i = 1; i <= n; i++) sum += at[i, mode, what]; return sum / n }
+	function half(mode, what, sum, squares, i, d) {
+		for (i = 1; i <= n; i++) { d = at[i, mode, what] - at[i, "off", what]; sum += d; squares += d * d }
+		return t * sqrt((squares - sum * sum / n) / (n - 1) / n)
+	}
+	{ at[$1, $2, 1] = $3; at[$1, $2, 2] = $4; at[$1, $2, 3] = $5 }
+	END {
+		t = n == 5 ? 2.776 : n == 4 ? 3.182 : 2.571
+		for (m = split("off dry-run on", modes, " "); m >= 1; m--) order[m] = modes[m]
+		printf "# %-8s %9s %22s %9s %22s %8s\n", "", "slowdown", "less off (95 %)", "MiB read", "less off (95 %)", "swapped"
+		for (m = 1; m <= 3; m++) {
+			mode = order[m]
+			printf "# %-8s %9.3f", mode, mean(mode, 1)
+			if (mode == "off") printf " %22s", "-"
+			else printf " %+12.3f +- %6.3f", mean(mode, 1) - mean("off", 1), half(mode, 1)
+			printf " %9.0f", mean(mode, 2)
+			if (mode == "off") printf " %22s", "-"
+			else printf " %+12.0f +- %6.0f", mean(mode, 2) - mean("off", 2), half(mode, 2)
+			printf " %8.0f\n", mean(mode, 3)
+		}
+	}' /tmp/rounds
+[ "$(wc -l </tmp/rounds)" = $((3 * rounds)) ] || echo "not ok 1 - $rounds rounds of three modes"
+[ "$(wc -l </tmp/rounds)" != $((3 * rounds)) ] || echo "ok 1 - $rounds rounds of three modes"
 echo "1..1"
