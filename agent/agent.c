@@ -43,6 +43,8 @@ static void agent_chores(void *arg)
 	guest_chores(a->guest);
 	owner_part_chores(a->owner);
 	feedback_chores(a->feedback);
+	if (a->caches)
+		data_caches_chores(a->caches);
 	home_chores(a->home);
 	peers_chores(&a->peers);
 	front_chores(&a->front);
@@ -190,6 +192,7 @@ void agent_stop(struct agent *a)
 	monitor_free(a->monitor);
 	host_fini(&a->host);
 	synthetic_free(a->synthetic);
+	data_caches_free(a->caches);
 	pulse_fini(&a->pulse);
 	peers_free(&a->peers);
 	accounts_free(a->accounts);

@@ -13,6 +13,7 @@
 #include "agent/front/front.h"
 #include "agent/gate/net_spawn.h"
 #include "agent/guest/user_limits.h"
+#include "agent/measure/data_caches.h"
 #include "agent/measure/host.h"
 #include "agent/measure/pulse.h"
 #include "agent/measure/synthetic.h"
@@ -45,6 +46,7 @@ struct agent {
 	int streams_fd, metrics_fd; /* listeners; -1: none */
 
 	struct pulse pulse;
+	struct data_caches *caches;
 	struct peers peers;
 	struct user_limits user_limits;
 	struct owner_part *owner;

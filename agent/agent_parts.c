@@ -160,6 +160,13 @@ static int agent_open_seal(struct agent *a, struct seal **seal, struct iocom_err
 	return 0;
 }
 
+static void caches_have(void *arg, const struct data_caches_use *use)
+{
+	struct agent *a = arg;
+
+	pulse_set_caches(&a->pulse, use);
+}
+
 static void agent_make_pulse(struct agent *a)
 {
 	const struct pulse_config config = {
@@ -172,6 +179,7 @@ static void agent_make_pulse(struct agent *a)
 	};
 
 	pulse_init(&a->pulse, &config);
+	a->caches = data_caches_new(&a->base, caches_have, a);
 	a->peers_watch = (struct pulse_watch){.closes = peers_period, .arg = &a->peers};
 	pulse_watch(&a->pulse, &a->peers_watch);
 }

@@ -43,7 +43,8 @@ static const char help[] =
 	"why.\n\n"
 	"  --peers          all configured peers, and why one is not heard\n"
 	"  --wide           all columns, as on a terminal of 137 or more: E(s), CAPACITY,\n"
-	"                   LEFT, SENT and RECV, too\n"
+	"                   LEFT, SENT and RECV, too; and a line on the caches of data that\n"
+	"                   went along with jobs (iocom run --data)\n"
 	"  --json           the whole vectors, one document\n"
 	"  --watch[=S]      repeat every S seconds [1], also after a restart of the agent\n"
 	"  --run-dir DIR    the agent's directory\n\n"
@@ -205,6 +206,22 @@ static void cmd_nodes_print_missing(const json_t *answer)
 	}
 }
 
+/* What the caches of jobs' data have and did, of a node that has any. */
+static void cmd_nodes_print_cache(const json_t *n)
+{
+	char text[256];
+
+	if (listing_number(n, "cache_jobs") <= 0 && listing_number(n, "cache_refused") <= 0)
+		return;
+	snprintf(text, sizeof(text),
+		 "%.1f MB in %.0f files; jobs found %.0f files and copied %.0f; %.0f were "
+		 "evicted; %.0f jobs had no room",
+		 listing_number(n, "cache_mb"), listing_number(n, "cache_files"),
+		 listing_number(n, "cache_hits"), listing_number(n, "cache_misses"),
+		 listing_number(n, "cache_evicted"), listing_number(n, "cache_refused"));
+	nodes_line(listing_string(n, "name"), ": data cache: ", text);
+}
+
 static int cmd_nodes_print_table(const json_t *answer, bool wide)
 {
 	static const struct listing_column all[] = {
@@ -235,6 +252,9 @@ static int cmd_nodes_print_table(const json_t *answer, bool wide)
 		if (*listing_string(n, "owner"))
 			nodes_line(listing_string(n, "name"),
 				   ": owner: ", listing_string(n, "owner"));
+	if (wide)
+		json_array_foreach (json_object_get(answer, "nodes"), i, n)
+			cmd_nodes_print_cache(n);
 	json_array_foreach (json_object_get(answer, "dropped"), i, n)
 		nodes_line(listing_string(n, "name"), ": ", listing_string(n, "reason"));
 	cmd_nodes_print_missing(answer);

@@ -278,6 +278,11 @@ void pulse_set_owner(struct pulse *p, bool accepts, const char *says)
 		pulse_changed(p);
 }
 
+void pulse_set_caches(struct pulse *p, const struct data_caches_use *use)
+{
+	p->self.caches = *use;
+}
+
 void pulse_watch(struct pulse *p, struct pulse_watch *watch)
 {
 	watch->next = NULL;

@@ -87,6 +87,8 @@ struct pulse {
 
 void pulse_init(struct pulse *pulse, const struct pulse_config *config);
 void pulse_fini(struct pulse *pulse);
+/* What the next vectors say of the caches of jobs' data. */
+void pulse_set_caches(struct pulse *pulse, const struct data_caches_use *use);
 /*
  * What the owner's rules say for other nodes: whether any guest gets in, and in words.  Others
  * learn of a change at once.

@@ -454,6 +454,13 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 		.messages_per_s = s->messages_per_s,
 		.network_mb_per_s = self->network_mb_per_s,
 		.accepts_jobs = self->accepts_jobs,
+		.cache_jobs = self->caches.jobs,
+		.cache_refused = self->caches.refused,
+		.cache_mb = self->caches.mb,
+		.cache_files = self->caches.files,
+		.cache_hits = self->caches.hits,
+		.cache_misses = self->caches.misses,
+		.cache_evicted = self->caches.evicted,
 	};
 	memcpy(v->name, self->name, sizeof(v->name));
 	memcpy(v->address, self->address, sizeof(v->address));

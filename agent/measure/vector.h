@@ -126,6 +126,12 @@ struct vector_job {
 	double done_disk_ms; /* the disk's time */
 };
 
+/* The use of the caches of jobs' data: see struct iocom_vector. */
+struct data_caches_use {
+	uint32_t jobs, refused, files, hits, misses, evicted;
+	double mb;
+};
+
 /* The fields that do not change between periods. */
 struct vector_self {
 	char name[IOCOM_NAME_MAX], address[IOCOM_ADDRESS_MAX];
@@ -137,6 +143,7 @@ struct vector_self {
 	bool rotational;
 	bool accepts_jobs;
 	char owner[IOCOM_NAME_MAX];
+	struct data_caches_use caches;
 };
 
 void vector_init(struct vector_state *state);

@@ -244,6 +244,32 @@ static void put_reals(struct metrics_text *t, const struct metrics_labels *node,
 	}
 }
 
+/* Data that went along with jobs, as the agent read it last. */
+static void put_caches(struct metrics_text *t, const struct iocom_vector *v,
+		       const struct metrics_labels *node)
+{
+	const struct {
+		const char *name, *help;
+		uint32_t value;
+	} list[] = {
+		{"iocom_data_cache_jobs_total", "Jobs whose data went along to this node.",
+		 v->cache_jobs},
+		{"iocom_data_cache_refused_total",
+		 "Jobs whose data had no room here: quota, or a full disk.", v->cache_refused},
+		{"iocom_data_cache_hits_total", "Files of jobs that were found here.",
+		 v->cache_hits},
+		{"iocom_data_cache_misses_total", "Files of jobs that were copied here.",
+		 v->cache_misses},
+		{"iocom_data_cache_evicted_total", "Files that made room for others.",
+		 v->cache_evicted},
+	};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		metrics_family(t, list[i].name, "counter", list[i].help);
+		metrics_integer(t, list[i].name, node, list[i].value);
+	}
+}
+
 static void put_vector(struct metrics_text *t, const struct metrics_page *page,
 		       const struct metrics_labels *node)
 {
@@ -292,6 +318,9 @@ static void put_vector(struct metrics_text *t, const struct metrics_page *page,
 		{"iocom_node_disk_left_seconds", "The same for the disk.", v->disk_left_ms / 1e3},
 		{"iocom_node_network_capacity_bytes_per_second", "Capacity of the network.",
 		 v->network_mb_per_s * 1e6},
+		{"iocom_data_cache_bytes", "Data of jobs that users' caches here have.",
+		 v->cache_mb * 1e6},
+		{"iocom_data_cache_files", "The files of it.", v->cache_files},
 		{"iocom_node_accepts_jobs", "1 when the owner lets jobs of other nodes in.",
 		 v->accepts_jobs},
 		{"iocom_node_available_io", "1 when the node has room for I/O.",
@@ -301,6 +330,7 @@ static void put_vector(struct metrics_text *t, const struct metrics_page *page,
 	};
 
 	put_reals(t, node, list, sizeof(list) / sizeof(list[0]));
+	put_caches(t, v, node);
 }
 
 static void metrics_page_put_node(struct metrics_text *t, const struct metrics_page *page,

@@ -26,6 +26,8 @@ int data_io_put(int fd, const void *data, size_t length);
 /* Says why on 2.  Returns RC. */
 __attribute__((format(printf, 2, 3))) int data_io_fail(int rc, const char *fmt, ...);
 
+#define DATA_NO_ROOM 3 /* exit status of the first one: quota, or a full disk */
+
 /* The programs: WORDS are what follows the first word.  They return the exit status. */
 int data_take_main(int argc, char **words); /* CACHE NODE QUOTA; the directory is the job's */
 int data_give_main(void);

@@ -340,5 +340,5 @@ int data_take_main(int argc, char **words)
 		data_entry_free(&take->at[i].entry);
 	free(take->at);
 	free(take);
-	return rc ? 1 : 0;
+	return rc == -EDQUOT || rc == -ENOSPC ? DATA_NO_ROOM : rc ? 1 : 0;
 }

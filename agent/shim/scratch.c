@@ -280,6 +280,14 @@ void scratch_note(const struct scratch *s, const struct data_stats *stats)
 	flock(s->user, LOCK_UN);
 }
 
+void scratch_note_refused(const struct scratch *s)
+{
+	if (scratch_lock(s->user))
+		return;
+	(void)data_usage_refuse(s->user);
+	flock(s->user, LOCK_UN);
+}
+
 void scratch_remove(struct scratch *s)
 {
 	if (s->user >= 0) {

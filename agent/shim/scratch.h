@@ -33,6 +33,8 @@ int scratch_make(struct scratch *scratch, const char *data_dir, uid_t uid, gid_t
 		 const char *job, struct iocom_err *err);
 /* Notes what became of a job's data (user/data_usage.h).  Best effort. */
 void scratch_note(const struct scratch *scratch, const struct data_stats *stats);
+/* Notes that a job's data had no room.  Best effort. */
+void scratch_note_refused(const struct scratch *scratch);
 /* Removes the job's directory with all that is in it, and closes.  Does nothing after init. */
 void scratch_remove(struct scratch *scratch);
 /* Removes NAME below the directory AT with all that is in it.  Returns 0 or negative errno. */

@@ -350,6 +350,8 @@ static int stage_taken(struct stage *stage, struct iocom_err *err)
 		stage_note_stats(stage);
 		return 0;
 	}
+	if (WIFEXITED(stage->status) && WEXITSTATUS(stage->status) == DATA_NO_ROOM)
+		scratch_note_refused(&stage->shim->scratch);
 	if (stage->length)
 		return iocom_err_set(err, -EIO, "%s", stage->text);
 	return iocom_err_set(err, -EIO, "the data of job %s did not get to node %s: %s %d",

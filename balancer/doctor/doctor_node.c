@@ -145,64 +145,42 @@ static void check_space(struct doctor *d, const char *path)
 	json_object_set_new(check, "free_mb", json_real(mb));
 }
 
-/* Adds what the users' caches in the directory DIR have.  Returns how many there are. */
-static unsigned sum_caches(DIR *dir, struct data_usage *all, uint64_t *full)
+static void cache_number(json_t *check, const char *key, uint64_t value)
 {
-	const struct dirent *entry;
-	struct data_usage one;
-	unsigned users = 0;
-
-	while ((entry = readdir(dir)) != NULL) {
-		int at;
-
-		if (entry->d_name[strspn(entry->d_name, "0123456789")])
-			continue;
-		at = openat(dirfd(dir), entry->d_name,
-			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (at >= 0 && !data_usage_read(at, &one)) {
-			users++;
-			all->jobs += one.jobs;
-			all->sum.copied_bytes += one.sum.copied_bytes;
-			all->sum.found_bytes += one.sum.found_bytes;
-			all->sum.evicted_files += one.sum.evicted_files;
-			all->sum.cache_bytes += one.sum.cache_bytes;
-			*full += one.sum.cache_bytes > one.sum.quota_bytes / 10 * 9;
-		}
-		if (at >= 0)
-			close(at);
-	}
-	return users;
+	json_object_set_new(check, key, json_integer((json_int_t)value));
 }
 
 /* What the data that goes along with jobs takes here, and how often it was found. */
 static void check_caches(struct doctor *d)
 {
-	DIR *dir = d->root && d->set.data_dir[0] ? opendir(d->set.data_dir) : NULL;
-	struct data_usage all = {0};
-	uint64_t full = 0;
-	unsigned users;
+	struct data_usage_all all;
+	const struct data_usage *sum = &all.sum;
 	json_t *check;
 
-	if (!dir)
+	if (!d->root || !d->set.data_dir[0] || data_usage_all(d->set.data_dir, &all))
 		return;
-	users = sum_caches(dir, &all, &full);
-	closedir(dir);
 	check = doctor_add(d, "data-cache", DOCTOR_OK,
-			   full ? "raise data_cache_mb if files are copied again and again" : NULL,
-			   "%.1f MB of %u user%s; %" PRIu64
-			   " jobs found %.1f MB and copied %.1f MB; "
-			   "%" PRIu64 " files evicted",
-			   (double)all.sum.cache_bytes / 1e6, users, users == 1 ? "" : "s",
-			   all.jobs, (double)all.sum.found_bytes / 1e6,
-			   (double)all.sum.copied_bytes / 1e6, all.sum.evicted_files);
-	json_object_set_new(check, "jobs", json_integer((json_int_t)all.jobs));
-	json_object_set_new(check, "cache_bytes", json_integer((json_int_t)all.sum.cache_bytes));
-	json_object_set_new(check, "found_bytes", json_integer((json_int_t)all.sum.found_bytes));
-	json_object_set_new(check, "copied_bytes", json_integer((json_int_t)all.sum.copied_bytes));
-	json_object_set_new(check, "evicted_files",
-			    json_integer((json_int_t)all.sum.evicted_files));
-	json_object_set_new(check, "quota_bytes_per_user",
-			    json_integer((json_int_t)d->set.data_cache_mb << 20));
+			   all.full || sum->refused
+				   ? "raise data_cache_mb if files are copied again and again, or "
+				     "have no room"
+				   : NULL,
+			   "%.1f MB in %" PRIu64 " files of %u user%s; %" PRIu64
+			   " jobs found %.1f MB and copied %.1f MB; %" PRIu64
+			   " files evicted, %" PRIu64 " jobs refused for want of room",
+			   (double)sum->sum.cache_bytes / 1e6, sum->sum.cache_files, all.users,
+			   all.users == 1 ? "" : "s", sum->jobs, (double)sum->sum.found_bytes / 1e6,
+			   (double)sum->sum.copied_bytes / 1e6, sum->sum.evicted_files,
+			   sum->refused);
+	cache_number(check, "jobs", sum->jobs);
+	cache_number(check, "refused", sum->refused);
+	cache_number(check, "cache_bytes", sum->sum.cache_bytes);
+	cache_number(check, "cache_files", sum->sum.cache_files);
+	cache_number(check, "found_bytes", sum->sum.found_bytes);
+	cache_number(check, "found_files", sum->sum.found_files);
+	cache_number(check, "copied_bytes", sum->sum.copied_bytes);
+	cache_number(check, "copied_files", sum->sum.copied_files);
+	cache_number(check, "evicted_files", sum->sum.evicted_files);
+	cache_number(check, "quota_bytes_per_user", d->set.data_cache_mb << 20);
 }
 
 void doctor_directories(struct doctor *d)

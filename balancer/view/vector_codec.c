@@ -77,19 +77,36 @@ static const struct field fields[] = {
 	F(bits, U32),
 	F(accepts_jobs, BOOL),
 	{"owner", NOTE, offsetof(struct iocom_vector, owner), 0, 0, false},
+	F(cache_jobs, U32),
+	F(cache_refused, U32),
+	R(cache_mb, REAL, 0, SIZE),
+	F(cache_files, U32),
+	F(cache_hits, U32),
+	F(cache_misses, U32),
+	F(cache_evicted, U32),
 };
 
 #define NFIELDS (sizeof(fields) / sizeof(*fields))
+/* A node that never had data of jobs does not send the last ones: bulletins are small. */
+#define NFIELDS_CACHE	 7
+#define NFIELDS_UNCACHED (NFIELDS - NFIELDS_CACHE)
 /* An agent without rules of owners sends these only. */
-#define NFIELDS_LEAST (NFIELDS - 1)
+#define NFIELDS_LEAST (NFIELDS_UNCACHED - 1)
 
 /* IOCOM_NAME_MAX and IOCOM_ADDRESS_MAX are the same; one bound serves both. */
 _Static_assert(IOCOM_NAME_MAX == IOCOM_ADDRESS_MAX, "one bound for the texts");
 
+static size_t vector_fields(const struct iocom_vector *v)
+{
+	return v->cache_jobs || v->cache_refused ? NFIELDS : NFIELDS_UNCACHED;
+}
+
 void vector_pack(msgpack_packer *pk, const struct iocom_vector *v)
 {
-	msgpack_pack_array(pk, NFIELDS);
-	for (size_t i = 0; i < NFIELDS; i++) {
+	size_t nfields = vector_fields(v);
+
+	msgpack_pack_array(pk, nfields);
+	for (size_t i = 0; i < nfields; i++) {
 		const void *p = (const char *)v + fields[i].offset;
 		size_t n;
 
@@ -259,9 +276,10 @@ bool vector_is_good(const void *v)
 
 int vector_json(const struct iocom_vector *v, json_t *object)
 {
+	size_t nfields = vector_fields(v);
 	int bad = 0;
 
-	for (size_t i = 0; i < NFIELDS; i++) {
+	for (size_t i = 0; i < nfields; i++) {
 		const void *p = (const char *)v + fields[i].offset;
 		json_t *value = NULL;
 		char id[17];

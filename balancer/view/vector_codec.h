@@ -27,7 +27,7 @@ int vector_unpack(const msgpack_object *o, struct iocom_vector *v);
 bool vector_is_good(const void *v);
 /*
  * Adds every field under its own name (boot_id as 16 hex digits), but what is left only if V knows
- * it: see cpu_burst.  Returns 0 or -ENOMEM.
+ * it: see cpu_burst, and nothing of caches that were never used.  Returns 0 or -ENOMEM.
  */
 int vector_json(const struct iocom_vector *v, json_t *object);
 /* Reads what vector_json wrote; missing fields become 0.  Returns 0 or -EPROTO. */

@@ -79,6 +79,16 @@ struct iocom_vector {
 	bool accepts_jobs; /* the owner lets some job of other nodes in now */
 	/* What the owner's rules say: "", or "closed: REASON", "limited: ..."; printable ASCII. */
 	char owner[IOCOM_NAME_MAX];
+
+	/*
+	 * The caches of data that went along with jobs (user/data_usage.h), of all users; not told
+	 * while no job ever had data here.
+	 */
+	uint32_t cache_jobs;	/* whose data went along */
+	uint32_t cache_refused; /* whose data had no room */
+	double cache_mb;
+	uint32_t cache_files;
+	uint32_t cache_hits, cache_misses, cache_evicted; /* files: found, copied, made room */
 };
 
 #endif

@@ -243,6 +243,51 @@ static void test_older(void **state)
 	msgpack_sbuffer_destroy(&b);
 }
 
+static size_t vector_packed(const struct iocom_vector *v, struct iocom_vector *back)
+{
+	msgpack_sbuffer b;
+	msgpack_packer pk;
+	msgpack_unpacked u;
+	size_t n;
+
+	msgpack_sbuffer_init(&b);
+	msgpack_packer_init(&pk, &b, msgpack_sbuffer_write);
+	vector_pack(&pk, v);
+	msgpack_unpacked_init(&u);
+	assert_int_equal(msgpack_unpack_next(&u, b.data, b.size, NULL), MSGPACK_UNPACK_SUCCESS);
+	assert_int_equal(vector_unpack(&u.data, back), 0);
+	msgpack_unpacked_destroy(&u);
+	n = b.size;
+	msgpack_sbuffer_destroy(&b);
+	return n;
+}
+
+/* The use of caches takes room in bulletins only of nodes that have any. */
+static void test_caches(void **state)
+{
+	struct iocom_vector own = make("n1"), back;
+	size_t without = vector_packed(&own, &back);
+	json_t *document = json_object();
+
+	(void)state;
+	assert_memory_equal(&back, &own, sizeof(own));
+	assert_int_equal(vector_json(&own, document), 0);
+	assert_null(json_object_get(document, "cache_mb"));
+	own.cache_refused = 1;
+	own.cache_mb = 12.5;
+	own.cache_files = 3;
+	own.cache_hits = 4;
+	own.cache_misses = 5;
+	own.cache_evicted = 6;
+	assert_true(vector_packed(&own, &back) <= without + 6 * 5 + 5);
+	assert_memory_equal(&back, &own, sizeof(own));
+	assert_int_equal(vector_json(&own, document), 0);
+	assert_int_equal(json_integer_value(json_object_get(document, "cache_hits")), 4);
+	assert_int_equal(vector_json_read(document, &back), 0);
+	assert_true(back.cache_mb == 12.5 && back.cache_evicted == 6);
+	json_decref(document);
+}
+
 /* A newer agent adds keys to the map and values to the end of a vector: this one skips them. */
 static void test_newer(void **state)
 {
@@ -254,6 +299,7 @@ static void test_newer(void **state)
 	uint64_t bad = 0;
 
 	(void)state;
+	own.cache_jobs = 1; /* else the last values are not sent */
 	msgpack_sbuffer_init(&vector);
 	msgpack_packer_init(&pk, &vector, msgpack_sbuffer_write);
 	vector_pack(&pk, &own);
@@ -453,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_out_of_range),
 		cmocka_unit_test(test_older),
 		cmocka_unit_test(test_newer),
+		cmocka_unit_test(test_caches),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_sealed),
 		cmocka_unit_test(test_sealed_damage),
