@@ -215,10 +215,9 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 	if (run->pty && run->request.ask.restarts >= 0)
 		return iocom_err_set(err, -EINVAL, "--pty and --restartable do not go together");
 	rc = data_names_check(&run->request.names,
-			      run->request.ask.restarts >= 0 ? "--restartable"
-			      : run->multi.nodes	     ? "-N"
-			      : run->detach		     ? "--detach"
-							     : NULL,
+			      run->multi.nodes ? "-N"
+			      : run->detach    ? "--detach"
+					       : NULL,
 			      err);
 	if (rc)
 		return rc;

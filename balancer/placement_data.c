@@ -41,6 +41,12 @@ int placement_data_look(struct placement_data *data, struct placement_request *r
 
 	if (!request->names.ndata && !request->names.nbrings)
 		return 0;
+	if (data->measured)
+		ask->need.value[NEED_DATA_MB] = -1;
+	placement_data_free(data);
+	ask->data = false;
+	*ask->data_held = 0;
+	ask->bring_bytes = ask->bring_runs = -1;
 	/* All that is named is below this directory, and so at the same place everywhere. */
 	if (cwd && !shared_fs_name(SHARED_FS_TABLE, cwd, ask->shared, sizeof(ask->shared)))
 		return 0;
@@ -51,7 +57,8 @@ int placement_data_look(struct placement_data *data, struct placement_request *r
 	data->memory = data_memory_open();
 	data_memory_hashes(data->memory, &data->set);
 	data_memory_held(data->memory, &data->set, ask->data_held, sizeof(ask->data_held));
-	if (ask->need.value[NEED_DATA_MB] < 0)
+	data->measured = ask->need.value[NEED_DATA_MB] < 0;
+	if (data->measured)
 		ask->need.value[NEED_DATA_MB] = (double)data->set.bytes / BYTES_PER_MB;
 	if (data->set.nbrings)
 		placement_data_expect(data, request, command);

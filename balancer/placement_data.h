@@ -7,7 +7,8 @@
 #include "balancer/placement_request.h"
 
 struct placement_data {
-	bool used; /* something goes along when the job goes elsewhere */
+	bool measured; /* how much it is was not said, but looked at */
+	bool used;     /* something goes along when the job goes elsewhere */
 	struct data_set set;
 	struct data_memory *memory;
 	char class_name[PLACEMENT_CLASS_MAX];
@@ -18,7 +19,8 @@ void placement_data_free(struct placement_data *data);
 /*
  * Looks at what REQUEST names, and tells the request how much it is and who has what of it.
  * EXECUTABLE is the program of the job's COMMAND, CWD the working directory; if that is on a shared
- * file system, nothing goes along.  Returns 0 or negative errno with the sentence in ERR.
+ * file system, nothing goes along.  May be called again: all is looked at anew.  Returns 0 or
+ * negative errno with the sentence in ERR.
  */
 int placement_data_look(struct placement_data *data, struct placement_request *request,
 			const char *cwd, const char *executable, char *const *command,

@@ -16,10 +16,13 @@
 #include <unistd.h>
 
 #include "agent/shim/data_io.h"
+#include "agent/shim/scratch.h"
 #include "user/clock.h"
 
 #define DATA_CACHE_TMP "tmp."
 #define NS_PER_S       1000000000ll
+#define BLOCK	       512u	  /* of st_blocks */
+#define CACHE_SLACK    (1u << 20) /* that a file system may allocate ahead */
 
 static int64_t time_ns(const struct timespec *t)
 {
@@ -110,6 +113,13 @@ static bool cached_is_whole(const struct data_cache *cache, const char *name, co
 	       time_ns(&st->st_mtim) == mtime_ns && cached_after_boot(cache, name, st);
 }
 
+static uint64_t cached_takes(const struct stat *st)
+{
+	uint64_t size = (uint64_t)st->st_size, blocks = (uint64_t)st->st_blocks * BLOCK;
+
+	return blocks > size + CACHE_SLACK ? blocks : size;
+}
+
 static struct data_cached *cache_add(struct data_cache *cache, const char *name,
 				     const struct stat *st)
 {
@@ -127,16 +137,17 @@ static struct data_cached *cache_add(struct data_cache *cache, const char *name,
 	more = &cache->at[cache->count++];
 	*more = (struct data_cached){
 		.size = (uint64_t)st->st_size,
+		.takes = cached_takes(st),
 		.used_ns = time_ns(&st->st_atim),
 		.mtime_ns = time_ns(&st->st_mtim),
 		.pinned = st->st_nlink > 1,
 	};
 	snprintf(more->name, sizeof(more->name), "%s", name);
-	cache->bytes += more->size;
+	cache->bytes += more->takes;
 	return more;
 }
 
-/* What is no directory and not whole goes. */
+/* What is not whole goes; directories are nobody's but the user's own. */
 static int cache_scan_one(struct data_cache *cache, const char *name)
 {
 	struct stat st;
@@ -145,9 +156,9 @@ static int cache_scan_one(struct data_cache *cache, const char *name)
 		return errno == ENOENT ? 0 : -errno;
 	if (cached_is_whole(cache, name, &st))
 		return cache_add(cache, name, &st) ? 0 : -ENOMEM;
-	if (!S_ISDIR(st.st_mode) && unlinkat(cache->fd, name, 0) && errno != ENOENT)
-		return -errno;
-	return 0;
+	if (S_ISDIR(st.st_mode))
+		return scratch_remove_tree(cache->fd, name);
+	return unlinkat(cache->fd, name, 0) && errno != ENOENT ? -errno : 0;
 }
 
 static int cached_compare(const void *a, const void *b)
@@ -260,7 +271,7 @@ static uint64_t cache_pinned(const struct data_cache *cache)
 
 	for (size_t i = 0; i < cache->count; i++)
 		if (cache->at[i].pinned && !cache->at[i].gone)
-			bytes += cache->at[i].size;
+			bytes += cache->at[i].takes;
 	return bytes;
 }
 
@@ -277,8 +288,8 @@ int data_cache_room(struct data_cache *cache, uint64_t bytes, uint64_t *pinned)
 		if (unlinkat(cache->fd, c->name, 0) && errno != ENOENT)
 			return -errno;
 		c->gone = true;
-		cache->bytes -= c->size;
-		cache->stats.evicted_bytes += c->size;
+		cache->bytes -= c->takes;
+		cache->stats.evicted_bytes += c->takes;
 		cache->stats.evicted_files++;
 	}
 	return 0;

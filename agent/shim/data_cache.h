@@ -14,6 +14,11 @@
  * A running job has links to what it uses: a file with several names is not evicted.  The others
  * go in the order of their last use, which is their access time, set by us.
  *
+ * The cache is the user's own, so he can write into it by himself.  What is not of this form,
+ * directories too, goes with the next job whose data comes, before anything is copied; what is
+ * counts, as the disk does.  So nobody has more than his quota for longer than until his next job,
+ * and others' caches are never looked at.
+ *
  * One process at a time works in a cache (a lock on its directory).
  */
 #ifndef IOCOM_SHIM_DATA_CACHE_H
@@ -28,6 +33,7 @@
 struct data_cached {
 	char name[DATA_CACHE_NAME];
 	uint64_t size;
+	uint64_t takes; /* of the quota: more than its size if its user had it allocate more */
 	int64_t used_ns, mtime_ns;
 	bool pinned; /* this job needs it, or another job uses it */
 	bool gone;

@@ -24,11 +24,6 @@ int data_names_bring(struct data_names *names, const char *path, struct iocom_er
 
 int data_names_check(const struct data_names *names, const char *other, struct iocom_err *err)
 {
-	if (names->ndata + names->nbrings && other && !strcmp(other, "--restartable"))
-		return iocom_err_set(
-			err, -EINVAL,
-			"--data PATH and --bring do not go with --restartable: a job that "
-			"is run again has lost its directory");
 	if (names->nbrings && other)
 		return iocom_err_set(
 			err, -EINVAL,

@@ -172,7 +172,9 @@ static int run_job_there(struct run *run, const struct placement *answer, const 
 		return run_job_print_name(run, spec->job);
 	run_job_tell(run, result, status);
 	run_job_note(run, spec->data ? &data : NULL);
-	if (spec->data)
+	if (spec->data && run->request.ask.restarts >= 0 && run_may_restart(result))
+		run_data_fini(&data); /* a further attempt fetches */
+	else if (spec->data)
 		status = run_data_end(&data, run->name, status);
 	return status;
 }
@@ -208,6 +210,14 @@ static int run_job_placed(struct run *run, const struct placement *answer, struc
 	return status;
 }
 
+/* Looks at what goes along, as it is now.  Returns 0 or negative errno with the reason in ERR. */
+static int run_job_look(struct run *run, struct iocom_err *err)
+{
+	return run->home ? 0
+			 : placement_data_look(&run->along, &run->request, run->cwd,
+					       run->executable, run->command, err);
+}
+
 /* Returns 0: ANSWER is the next attempt's; 1: *STATUS says how the job ended. */
 static int run_job_next(struct run *run, struct placement *answer, int *status,
 			struct iocom_err *err)
@@ -218,6 +228,12 @@ static int run_job_next(struct run *run, struct placement *answer, int *status,
 	snprintf(run->request.ask.again, sizeof(run->request.ask.again), "%s", answer->job);
 	if (run->input_at >= 0)
 		(void)lseek(STDIN_FILENO, run->input_at, SEEK_SET);
+	rc = run_job_look(run, err);
+	if (rc) {
+		iocom_err_prefix(err, "its data cannot go along again");
+		*status = RUN_UNKNOWN;
+		return 1;
+	}
 	rc = run_again(run_place, run, run->detach ? RUN_KEEP_MS : WAIT_MIN_MS, &run->result, &next,
 		       err);
 	run->request.ask.again[0] = 0;
@@ -227,6 +243,11 @@ static int run_job_next(struct run *run, struct placement *answer, int *status,
 		run->report.node = answer->node;
 		run_job_tell(run, &run->result, *status);
 		run->report.job = run->report.node = "";
+		if (run->along.set.nbrings && *answer->address) {
+			fprintf(stderr, "%s: what --bring names was not fetched from node %s\n",
+				run->name, answer->node);
+			*status = *status ? *status : RUN_UNKNOWN;
+		}
 	}
 	if (rc < 0)
 		*status = RUN_UNKNOWN;
@@ -249,6 +270,7 @@ static int run_job_attempts(struct run *run, struct placement *answer, struct io
 	run->input_at = lseek(STDIN_FILENO, 0, SEEK_CUR);
 	status = run_job_placed(run, answer, err);
 	if (run->detach && run->request.ask.restarts >= 0 && status == 0) {
+		placement_data_free(&run->along); /* its descriptors will be closed */
 		if (run_background(run->name, answer->job))
 			return status;
 		run->report.fd = -1;
@@ -276,10 +298,7 @@ static int run_job_attempts(struct run *run, struct placement *answer, struct io
 int run_job(struct run *run, struct iocom_err *err)
 {
 	struct placement answer;
-	int rc = run->worker || run->home
-			 ? 0
-			 : placement_data_look(&run->along, &run->request, run->cwd,
-					       run->executable, run->command, err);
+	int rc = run_job_look(run, err);
 
 	placement_init(&answer);
 	rc = rc || run_place(run, &answer, err) ? RUN_FAILED : 0;

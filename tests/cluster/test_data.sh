@@ -100,11 +100,53 @@ says "a link in a directory that leads out" 'with/etc .*leads out' --data with -
 says "a FIFO" 'no file and no directory' --data fifo -- true
 says "nothing there" 'takes a size or a path that exists' --data nothing -- true
 says "--bring outside" 'outside the working directory' --bring ../x -- true
-says "with --restartable" 'do not go with --restartable' --restartable --data in -- true
 says "--bring and --detach" 'does not go with --detach' --detach --bring x -- true
 head -c 60000000 /dev/zero >"$HERE/large"
 says "more than the cache may have" 'cache at node n2 has no room: 60.0 MB would come, of its 52.4 MB .data_cache_mb.' --data large -- true
 rm "$HERE/large"
+
+# --- with a terminal, in a batch, on many nodes, run again ---
+tap_is "with a terminal: the data is there, the output comes home" \
+	"$(script -qec "cd '$HERE' && '$TESTBED' exec n1 -- iocom run --node n2 --pty --data in --bring out/tty -- sh -c 'test -t 0 && test -t 1 && sha256sum <in >out/tty; echo ended'" /dev/null </dev/null | tr -d '\r'; cat "$HERE/out/tty")" "ended
+$sum"
+tap_is "on many nodes: each has it" "$(cd "$HERE" && on n1 iocom run -N n1,n2 --gather --data in -- sha256sum in | grep -c "${sum%-}in")" 1
+for i in 1 2 3 4 5 6; do echo "sha256sum <in >made/$i; hostname >>made/$i"; done >"$HERE/list"
+mkdir "$HERE/made"
+tap_is "a batch: its workers take the data along, once each" \
+	"$(w_batch=$(cd "$HERE" && on n1 iocom batch -q -j 2 --node n2 --data in --bring made list 2>&1); echo "$? $w_batch")" "0 "
+tap_is "and what their commands made comes home" "$(cat "$HERE"/made/* | sort | uniq -c | tr -s ' ')" " 6 $sum
+ 6 n2"
+rm -r "$HERE/made"
+printf '#!/bin/sh\necho begun >>%s/marks\n[ "$(wc -l <%s/marks)" -gt 1 ] || sleep 300\nsha256sum <in | tee out/again\n' "$SCRATCH" "$SCRATCH" >"$HERE/twice"
+chmod 755 "$HERE/twice"
+supervisor() { ps -o ppid= -p "$(pgrep -f "^/bin/sh ./twice")" | tr -d ' '; }
+begun() { [ "$(wc -l <"$SCRATCH/marks" 2>/dev/null)" = "$1" ]; }
+w --restartable --data in --bring out/again -- ./twice >"$SCRATCH/o" 2>"$SCRATCH/e" &
+run=$!
+tap_true "a restartable job runs" until_true 10 begun 1
+kill -9 "$(supervisor)"
+wait $run
+tap_is "its supervisor was killed: it ends with the status of its second attempt" $? 0
+tap_is "which had its data again, and its output is here" "$(cat "$SCRATCH/o" "$HERE/out/again")" "$sum
+$sum"
+tap_is "it began twice, and nothing else was said" "$(wc -l <"$SCRATCH/marks") $(grep -c . "$SCRATCH/e") $(grep -c 'was lost with node n2; attempt 2' "$SCRATCH/e")" "2 1 1"
+rm "$SCRATCH/marks"
+job=$(w --detach --restartable --data in -- ./twice)
+tap_true "a detached one runs" until_true 10 begun 1
+kill -9 "$(supervisor)"
+tap_true "it is lost, and begins again" until_true 30 begun 2
+tap_is "and has its data, too" "$(on n1 iocom wait "$job" >/dev/null 2>&1; echo $?)" 0
+rm "$SCRATCH/marks"
+cp "$HERE/in" "$HERE/once"
+w --restartable --data once -- ./twice >"$SCRATCH/o" 2>"$SCRATCH/e" &
+run=$!
+until_true 10 begun 1
+rm "$HERE/once"
+kill -9 "$(supervisor)"
+wait $run
+tap_is "its data is gone when it would be run again: 255" $? 255
+tap_like "and why" "$(cat "$SCRATCH/e")" 'its data cannot go along again: --data once: No such file'
+tap_true "no directory of them is left" until_true 10 none_left
 
 # --- files that change meanwhile: the node waits for the lock of the cache, which we have ---
 taking() { pgrep -f '^iocom-data --data-take' >/dev/null; }
@@ -156,6 +198,18 @@ says "what a running job uses is not evicted" 'no room: 30.0 MB would come.*runn
 exec 8>&-
 wait $!
 tap_is "when it is over, there is room" "$(w --data d4 -- wc -c d4)" "30000000 d4"
+
+# --- a user who writes into his own cache ---
+nobody_at() { (cd "$HERE" && "$TESTBED" exec n1 --user nobody -- iocom run --node n2 "$@"); }
+nobody_at -- sh -c "cd $KEPT/data/65534/cache && mkdir -p d/e && head -c 30000000 /dev/zero >d/e/f && head -c 30000000 /dev/zero >more"
+nobody_uses() { on n2 du -sk --apparent-size "$KEPT/data/65534/cache" | cut -f1; }
+tap_calc "more than the quota is in it" "$(nobody_uses) > 52429"
+before=$(on n2 sh -c "ls -l $KEPT/data/0/cache | sha256sum")
+nobody_at --status-fd 7 --data in -- true 7>"$SCRATCH/status"
+tap_calc "with the next job it is no more than the quota" "$(nobody_uses) < 52429"
+tap_is "what he put there is gone, his data is not" "$(staged) $(on n2 ls "$KEPT/data/65534/cache" | grep -vc '^[0-9a-f]*[.]')" "0 20000000 0"
+tap_is "another user's cache is as it was" "$(on n2 sh -c "ls -l $KEPT/data/0/cache | sha256sum")" "$before"
+tap_is "he cannot write into it" "$(nobody_at -- sh -c "echo x >$KEPT/data/0/cache/x" 2>/dev/null; echo $?)" 2
 
 # --- a full disk ---
 on n2 sh -c "fallocate -l 200M $KEPT/filler 2>/dev/null || dd if=/dev/zero of=$KEPT/filler bs=1M 2>/dev/null; rm -rf $KEPT/data/0/cache; dd if=/dev/zero of=$KEPT/filler2 bs=1M count=35 2>/dev/null; true"

@@ -220,6 +220,54 @@ static void a_job_that_may_write_has_a_copy(void **state)
 	data_cache_close(&cache);
 }
 
+/* The cache is the user's own, but what he puts into it by himself does not stay. */
+static void what_a_user_puts_there_goes_or_counts(void **state)
+{
+	struct data_cache cache;
+	struct data_entry a;
+	char command[400], name[DATA_CACHE_NAME];
+	uint64_t pinned;
+	int fd;
+
+	(void)state;
+	must_open(&cache);
+	put(&cache, 'a', 100, &a);
+	memcpy(name, cache.at[0].name, sizeof(name));
+	data_cache_close(&cache);
+	snprintf(command, sizeof(command),
+		 "cd c && mkdir -p d/e && head -c 5000000 /dev/zero >d/e/f && chmod 0 d/e/f && "
+		 "head -c 100 /dev/zero >junk && ln -s /etc link && mkfifo pipe");
+	assert_int_equal(system(command), 0);
+	must_open(&cache);
+	assert_int_equal(cache.count, 1);
+	assert_int_equal(cache.bytes, 100);
+	assert_int_equal(system("[ $(ls -A c | wc -l) = 1 ] && test -e /etc/passwd"), 0);
+	data_cache_close(&cache);
+	/* Blocks behind its end do not change a file, but take the disk. */
+	snprintf(command, sizeof(command), "c/%s", name);
+	fd = open(command, O_RDONLY);
+	assert_int_equal(fchmod(fd, 0644), 0);
+	close(fd);
+	fd = open(command, O_WRONLY);
+	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 8 << 20)) {
+		close(fd);
+		return; /* this file system cannot */
+	}
+	assert_int_equal(futimens(fd, (struct timespec[2]){{.tv_nsec = UTIME_OMIT},
+							   {.tv_sec = a.mtime_ns / 1000000000,
+							    .tv_nsec = a.mtime_ns % 1000000000}}),
+			 0);
+	assert_int_equal(fchmod(fd, 0444), 0);
+	close(fd);
+	must_open(&cache);
+	assert_int_equal(cache.count, 1);
+	assert_true(cache.bytes >= 8 << 20);
+	assert_int_equal(data_cache_room(&cache, cache.quota, &pinned), 0);
+	assert_int_equal(cache.bytes, 0);
+	assert_true(cache.stats.evicted_bytes >= 8 << 20);
+	data_cache_close(&cache);
+}
+
 static void directories_are_made_and_removed(void **state)
 {
 	struct iocom_err err = {0};
@@ -307,6 +355,7 @@ int main(void)
 		IN_WORLD(what_is_used_least_recently_goes_first),
 		IN_WORLD(what_a_job_uses_stays),
 		IN_WORLD(a_job_that_may_write_has_a_copy),
+		IN_WORLD(what_a_user_puts_there_goes_or_counts),
 		IN_WORLD(directories_are_made_and_removed),
 		IN_WORLD(a_tree_goes_and_its_links_are_not_followed),
 		IN_WORLD(leftovers_are_swept),

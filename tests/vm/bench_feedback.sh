@@ -77,6 +77,7 @@ watch() {
 		"$build/iocom" feedback --json 2>/dev/null | tr -d ' \n' >/tmp/seen.one
 		sed -n 's/.*"applied_mb":\([0-9.]*\).*/buffer \1/p' /tmp/seen.one
 		echo "held $(grep -o '"state":"held"' /tmp/seen.one | wc -l)"
+		echo "states $(grep -o '"state":"[^"]*"' /tmp/seen.one | cut -d: -f2 | sort | tr '\n' ' ') $(grep -o '"held":[0-9]*' /tmp/seen.one) $(grep -o '"failure":"[^"]*"' /tmp/seen.one) $(grep -o '"bound_bytes":[0-9a-z]*' /tmp/seen.one | tr '\n' ' ')"
 		echo "would $(grep -o '"state":"wouldbeheld"' /tmp/seen.one | wc -l)"
 	done >/tmp/seen
 }
@@ -84,9 +85,10 @@ seen() { # what watch wrote, in one line
 	awk '$1 == "buffer" && (!n++ || $2 < least) { least = $2 }
 		$1 == "held" && $2 > held { held = $2 } $1 == "would" && $2 > would { would = $2 }
 		END { printf "least buffer %.0f MB, at most %d jobs held, %d would be", least, held, would }' /tmp/seen
+	grep states /tmp/seen | sort | uniq -c | sort -rn | head -n 6 | tr '\n' ';'
 }
 : >/tmp/rounds
-rounds=5
+rounds=2
 for round in $(seq $rounds); do
 	case $((round % 3)) in
 	0) modes="on off dry-run" ;;
@@ -121,9 +123,14 @@ tail -n 5 /tmp/bench.log | sed 's/^/# log: /'
 # The same machine changes from round to round, so each round is compared with itself.
 awk -v n=$rounds '
 	function mean(mode, what, sum, i) { for (i = 1; i <= n; i++) sum += at[i, mode, what]; return sum / n }
+	function root(x, r, i) { # this awk has no sqrt
+		r = x > 1 ? x : 1
+		for (i = 0; x > 0 && i < 200; i++) r = (r + x / r) / 2
+		return x > 0 ? r : 0
+	}
 	function half(mode, what, sum, squares, i, d) {
 		for (i = 1; i <= n; i++) { d = at[i, mode, what] - at[i, "off", what]; sum += d; squares += d * d }
-		return t * sqrt((squares - sum * sum / n) / (n - 1) / n)
+		return t * root((squares - sum * sum / n) / (n - 1) / n)
 	}
 	{ at[$1, $2, 1] = $3; at[$1, $2, 2] = $4; at[$1, $2, 3] = $5 }
 	END {
