@@ -34,6 +34,8 @@ static const char help[] =
 	"  -v, --verbose   print a summary at the end [on a terminal, and after failures]\n"
 	"  -q, --quiet     print no summary and no progress\n"
 	"  --here          run the workers on this machine, without asking the agent\n"
+	"  --bring PATH    fetch this file or directory when a worker elsewhere ends, as in\n"
+	"                  iocom run; with --data PATH, which each worker takes along\n"
 	"  --env all|none|LIST  the environment that commands get, as in iocom run\n"
 	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n";
 
@@ -59,7 +61,7 @@ struct batch {
 	struct batch_options pool;
 };
 
-enum { OPTION_ENV = ASK_END, OPTION_LOG, OPTION_RESUME, OPTION_FORCE, OPTION_HERE, OPTION_WORKER };
+enum { OPTION_ENV = ASK_END, OPTION_BRING, OPTION_LOG, OPTION_RESUME, OPTION_FORCE, OPTION_HERE, OPTION_WORKER };
 
 static int add_word(struct batch *b, const char *word, struct iocom_err *err)
 {
@@ -150,6 +152,10 @@ static int cmd_batch_take_option(struct batch *b, int option, const char *name, 
 		return take_workers(b, value, err);
 	case OPTION_ENV:
 		return run_env_check(value, err) ? -EINVAL : cmd_batch_pass_on(b, name, value, err);
+	case OPTION_BRING:
+		return data_names_bring(&b->request.names, value, err)
+			       ? -EINVAL
+			       : cmd_batch_pass_on(b, name, value, err);
 	case OPTION_LOG:
 		b->log = value;
 		return 0;
@@ -184,6 +190,7 @@ static int cmd_batch_parse(struct batch *b, int argc, char **argv, struct iocom_
 {
 	static const struct option own[] = {
 		{"env", required_argument, NULL, OPTION_ENV},
+		{"bring", required_argument, NULL, OPTION_BRING},
 		{"log", required_argument, NULL, OPTION_LOG},
 		{"resume", no_argument, NULL, OPTION_RESUME},
 		{"force", no_argument, NULL, OPTION_FORCE},
