@@ -117,11 +117,11 @@ tap_is "a batch: its workers take the data along, once each" \
 tap_is "and what their commands made comes home" "$(cat "$HERE"/made/* | sort | uniq -c | tr -s ' ')" " 6 ${sum%% *} -
  6 n2"
 rm -r "$HERE/made"
-printf '#!/bin/sh\necho begun >>%s/marks\n[ "$(wc -l <%s/marks)" -gt 1 ] || sleep 300\nmkdir -p out\nsha256sum <in | tee out/again\n' "$SCRATCH" "$SCRATCH" >"$HERE/twice"
-chmod 755 "$HERE/twice"
-supervisor() { ps -o ppid= -p "$(pgrep -f "^/bin/sh ./twice")" | tr -d ' '; }
+printf '#!/bin/sh\necho begun >>%s/marks\n[ "$(wc -l <%s/marks)" -gt 1 ] || sleep 300\nmkdir -p out\nsha256sum <in | tee out/again\n' "$SCRATCH" "$SCRATCH" >"$HERE/twice.$$"
+chmod 755 "$HERE/twice.$$"
+supervisor() { ps -o ppid= -p "$(pgrep -f "^/bin/sh ./twice.$$")" | tr -d ' '; }
 begun() { [ "$(wc -l <"$SCRATCH/marks" 2>/dev/null)" = "$1" ]; }
-w --restartable --data in --bring out/again -- ./twice >"$SCRATCH/o" 2>"$SCRATCH/e" &
+w --restartable --data in --bring out/again -- ./twice.$$ >"$SCRATCH/o" 2>"$SCRATCH/e" &
 run=$!
 tap_true "a restartable job runs" until_true 10 begun 1
 kill -9 "$(supervisor)"
@@ -131,14 +131,14 @@ tap_is "which had its data again, and its output is here" "$(cat "$SCRATCH/o" "$
 $sum"
 tap_is "it began twice, and nothing else was said" "$(wc -l <"$SCRATCH/marks") $(grep -c 'not fetched' "$SCRATCH/e") $(grep -c 'was lost with node n2; attempt 2' "$SCRATCH/e")" "2 0 1"
 rm "$SCRATCH/marks"
-job=$(w --detach --restartable --data in -- ./twice)
+job=$(w --detach --restartable --data in -- ./twice.$$)
 tap_true "a detached one runs" until_true 10 begun 1
 kill -9 "$(supervisor)"
 tap_true "it is lost, and begins again" until_true 30 begun 2
 tap_is "and has its data, too" "$(on n1 iocom wait "$job" >/dev/null 2>&1; echo $?)" 0
 rm "$SCRATCH/marks"
 cp "$HERE/in" "$HERE/once"
-w --restartable --data once -- ./twice >"$SCRATCH/o" 2>"$SCRATCH/e" &
+w --restartable --data once -- ./twice.$$ >"$SCRATCH/o" 2>"$SCRATCH/e" &
 run=$!
 until_true 10 begun 1
 rm "$HERE/once"
@@ -150,7 +150,7 @@ w --data in -- true
 tap_true "what the killed supervisors left goes with the next job" until_true 10 none_left
 
 # --- files that change meanwhile: the node waits for the lock of the cache, which we have ---
-taking() { pgrep -f '^iocom-data --data-take' >/dev/null; }
+taking() { pgrep -f "^iocom-data --data-take $KEPT/" >/dev/null; }
 lock() { # until unlock
 	rm -f "$SCRATCH/locked" "$SCRATCH/unlock"
 	on n2 flock "$KEPT/data/0/cache" sh -c "touch '$SCRATCH/locked'; while [ ! -e '$SCRATCH/unlock' ]; do sleep 0.05; done" &
@@ -221,36 +221,36 @@ on n2 rm -f "$KEPT/filler" "$KEPT/filler2"
 # --- something dies in the middle ---
 not_taking() { ! taking; }
 halfway() { on n2 sh -c "test -s $KEPT/data/0/cache/tmp.*"; }
-head -c 40000000 /dev/urandom >"$HERE/slow" # 1.6 s at this network's speed
+head -c 40000000 /dev/urandom >"$HERE/slow.$$" # 1.6 s at this network's speed
 sleep 0.05
-truth=$(sha256sum <"$HERE/slow")
+truth=$(sha256sum <"$HERE/slow.$$")
 lock
-w --data slow -- true 2>/dev/null &
+w --data slow.$$ -- true 2>/dev/null &
 run=$!
 until_true 10 taking
-kill -9 "$(pgrep -f 'iocom run --node n2 --data slow')" 2>/dev/null
+kill -9 "$(pgrep -f "iocom run --node n2 --data slow.$$")" 2>/dev/null
 wait $run 2>/dev/null
 tap_true "the client was killed: nothing goes on" until_true 10 not_taking
 unlock
 tap_true "no directory is left" until_true 10 none_left
 lock
-w --data slow -- true 2>/dev/null &
+w --data slow.$$ -- true 2>/dev/null &
 run=$!
 until_true 10 taking
-kill -TERM "$(pgrep -f 'iocom run --node n2 --data slow')"
+kill -TERM "$(pgrep -f "iocom run --node n2 --data slow.$$")"
 wait $run
 tap_is "a signal while the data is on the way ends the client" $? 143
 tap_true "and what takes it" until_true 10 not_taking
 unlock
-w --data slow -- true 2>"$SCRATCH/e" &
+w --data slow.$$ -- true 2>"$SCRATCH/e" &
 run=$!
 until_true 10 halfway
-kill -9 "$(pgrep -f '^iocom-data --data-take')"
+kill -9 "$(pgrep -f "^iocom-data --data-take $KEPT/")"
 wait $run
 tap_is "the process that takes it was killed: 125" $? 125
 tap_like "and why" "$(cat "$SCRATCH/e")" 'killed by signal 9'
 lock
-w --data slow -- true 2>"$SCRATCH/e" &
+w --data slow.$$ -- true 2>"$SCRATCH/e" &
 run=$!
 until_true 10 taking
 job=$(on n1 iocom jobs --here --json --all | jq -r '.jobs[0].job')
@@ -260,21 +260,21 @@ tap_is "iocom kill while the data is on the way: 125" $? 125
 tap_like "and why" "$(cat "$SCRATCH/e")" 'signal 15 while its data was on the way'
 unlock
 lock
-w --data slow -- true 2>"$SCRATCH/e" &
+w --data slow.$$ -- true 2>"$SCRATCH/e" &
 run=$!
 until_true 10 taking
-kill -9 "$(ps -o ppid= -p "$(pgrep -f '^iocom-data --data-take')" | tr -d ' ')"
+kill -9 "$(ps -o ppid= -p "$(pgrep -f "^iocom-data --data-take $KEPT/")" | tr -d ' ')"
 wait $run
 tap_isnt "the supervisor was killed: the client does not say 0" $? 0
 unlock
 tap_true "and nothing goes on" until_true 10 not_taking
-w --status-fd 7 --data slow -- sha256sum slow 7>"$SCRATCH/status" >"$SCRATCH/o"
-tap_is "nothing of these counted as cached, and the next job has all of it" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow"
+w --status-fd 7 --data slow.$$ -- sha256sum slow.$$ 7>"$SCRATCH/status" >"$SCRATCH/o"
+tap_is "nothing of these counted as cached, and the next job has all of it" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow.$$"
 tap_true "what the killed supervisor left is gone, too" until_true 10 none_left
 tap_is "and no cgroup is left" "$(find /sys/fs/cgroup -type d -name 'n1-*.data' | wc -l)" 0
 on n2 sh -c "f=\$(ls $KEPT/data/0/cache/*); chmod u+w \$f; echo x >>\$f"
-w --status-fd 7 --data slow -- sha256sum slow 7>"$SCRATCH/status" >"$SCRATCH/o"
-tap_is "a cached file that somebody changed does not count" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow"
+w --status-fd 7 --data slow.$$ -- sha256sum slow.$$ 7>"$SCRATCH/status" >"$SCRATCH/o"
+tap_is "a cached file that somebody changed does not count" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow.$$"
 # --- the decision: 40 MB take 2.6 s on the way (25 MB/s, two disks of 80) ---
 head -c 40000000 /dev/urandom >"$HERE/big"
 sleep 0.05
