@@ -212,6 +212,12 @@ bench-testbed: ## the emulated disks, link and processors beside what they were 
 bench-mix: all $(BUILD)/tests/tools/work ## the mean slowdown of 42 real jobs under three policies (root, a quiet machine, 6 minutes)
 	@MIX_QUIET=yes IOCOM_BUILD=$(abspath $(BUILD)) bash tests/cluster/mix.sh
 
+ROUNDS_feedback ?= 5
+.PHONY: bench-feedback
+bench-feedback: all tests ## the feedback controller off, dry-run and on, in a virtual machine (20 minutes); ROUNDS_feedback=
+	@bash tests/vm/fetch.sh
+	@IOCOM_VM_ROUNDS=$(ROUNDS_feedback) IOCOM_VM_LIMIT=3600 IOCOM_VM_SECONDS=3700 bash tests/vm/guest.sh $(BUILD) trixie bench_feedback
+
 .PHONY: bench-remote
 bench-remote: all $(BUILD)/tests/tools/laps ## a command elsewhere, against ssh, srun, fork+exec (root, 3 minutes); WHAT=rate,...
 	@python3 tests/bench/remote/bench.py $(BUILD) --rounds $(ROUNDS) $(if $(WHAT),--what $(WHAT))
