@@ -8,7 +8,8 @@
  *
  *   before the job   client: ENTRY ... LIST    node: WANT
  *                    client: for each entry wanted, in order, DATA ... FILE; then DONE
- *                    node:   STATS, and the job begins; or the sentence of a refusal (FRAME_EXIT)
+ *                    node:   STATS, and the job begins; or the sentence of a refusal (FRAME_EXIT),
+ *                            after FULL if cache or disk have no room: it may run elsewhere
  *   after the job    client: PATH ... DONE
  *                    node:   for each file below the paths ENTRY DATA ... FILE, for each directory
  *                            ENTRY, for what is not there or not a file GONE; then DONE
@@ -55,6 +56,7 @@ enum data_type {
 	DATA_FILE = 'F', /* the hash of what was sent */
 	DATA_DONE = 'Z',
 	DATA_STATS = 'S',
+	DATA_FULL = 'N',
 	DATA_PATH = 'P',
 	DATA_GONE = 'G', /* path, NUL, sentence */
 };

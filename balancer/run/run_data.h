@@ -43,6 +43,7 @@ struct run_data {
 	struct timespec since;
 	uint64_t begun_ms, ended_ms; /* run_now_ms: the whole staging */
 	bool has_stats;
+	bool full; /* the node has no room for it */
 	struct data_stats stats;
 	/* the file that is fetched */
 	struct data_entry getting;

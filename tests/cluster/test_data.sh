@@ -235,6 +235,20 @@ tap_is "it runs there" "$(cd "$HERE" && on n1 iocom run --policy least-delay --c
 tap_is "the next job of the class goes where the data is, a short one, too" "$(goes 1)" n2
 touch "$HERE/big"
 tap_is "a file that was touched may be another one" "$(goes 1)" n1
+head -c 60000000 /dev/urandom >"$HERE/sixty" # more than the cache of n2 may have
+load n1 "$WORK" cpu 1
+busier() { field_above n1 n1 run_queue 1.6; }
+tap_true "home is busier" until_true 10 busier
+leaves() { (cd "$HERE" && on n1 iocom run --policy least-delay --class data-test --requests 0 --data sixty --cpu-time 30 "$@"); }
+tap_is "a node that was not asked for has no room: the job runs at home, once" "$(leaves -v --status-fd 7 -- sh -c 'hostname; wc -c <sixty; pwd' 7>"$SCRATCH/status" 2>"$SCRATCH/e"; echo $?)" "n1
+60000000
+$HERE
+0"
+tap_like "it says why, and where" "$(tr '\n' ' ' <"$SCRATCH/e")" 'sends it from n1 to n2.*cache at node n2 has no room.*the job runs at home, where its data is'
+tap_is "the states: n2 failed, then n1" "$(jq -r 'select(.state) | .state' "$SCRATCH/status" | tr '\n' ' ')" "placed failed placed started exited "
+job=$(leaves --detach -- sh -c 'hostname' 2>/dev/null)
+tap_is "a detached one, too" "$(on n1 iocom attach "$job")" n1
+rm "$HERE/sixty"
 load_stop
 on n2 iocom doctor --json >"$SCRATCH/doctor" 2>/dev/null
 tap_calc "doctor tells what the caches have" "$(jq '[.. | objects | select(.check? == "data-cache") | .found_bytes] | add // 0' "$SCRATCH/doctor") > 0"
