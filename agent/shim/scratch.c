@@ -202,7 +202,10 @@ void scratch_sweep(const char *data_dir)
 
 /* --- making --------------------------------------------------------------------------- */
 
-/* Makes the user's directory NAME, or checks the one that is there.  Returns a descriptor. */
+/*
+ * Makes the user's directory NAME, or checks the one that is there.  Returns a descriptor.  A fresh
+ * one is locked before it is the user's, who could lock it first, for good.
+ */
 static int scratch_make_for(int user, const char *name, uid_t uid, gid_t gid, bool fresh)
 {
 	struct stat st;
@@ -213,6 +216,8 @@ static int scratch_make_for(int user, const char *name, uid_t uid, gid_t gid, bo
 	fd = scratch_open(user, name);
 	if (fd < 0)
 		return fd;
+	if (fresh && flock(fd, LOCK_EX | LOCK_NB))
+		goto failed;
 	if (!made && fchown(fd, uid, gid))
 		goto failed;
 	if (fstat(fd, &st))
@@ -238,7 +243,7 @@ static int scratch_make_in(struct scratch *s, uid_t uid, gid_t gid)
 		return fd;
 	close(fd);
 	s->job = scratch_make_for(s->user, s->name, uid, gid, true);
-	rc = s->job < 0 ? s->job : scratch_lock(s->job);
+	rc = s->job < 0 ? s->job : 0;
 	flock(s->user, LOCK_UN);
 	return rc;
 }
