@@ -89,6 +89,15 @@ for i in 1 2; do w --data count --bring count -- sh -c 'echo $(($(cat count) + 1
 tap_is "an input below --bring is the job's own to change" "$(cat "$HERE/count")" 3
 tap_is "a detached job has its data" "$(job=$(w --detach --data in -- sh -c 'sha256sum <in'); on n1 iocom attach "$job")" "$sum"
 
+tap_is "1 TB of holes comes home, and takes no room" "$(w --bring holes -- sh -c 'truncate -s 1T holes; echo end >>holes'; echo "$? $(stat -c %s "$HERE/holes") $(($(stat -c %b "$HERE/holes") < 1000)) $(tail -c 4 "$HERE/holes")")" "0 1099511627780 1 end"
+rm "$HERE/holes"
+tap_is "a name that no terminal likes costs nothing else" "$(w --bring odd -- sh -c 'mkdir odd; mkfifo "odd/$(printf "a\\n\\033[2Jb")"; echo z >odd/z' 2>"$SCRATCH/e"; echo "$? $(cat "$HERE/odd/z")")" "255 z"
+tap_is "and the sentence is plain" "$(cat "$SCRATCH/e")" "iocom run: odd/a??[2Jb was not fetched from node n2: is no file and no directory"
+mkdir -p "$HERE/linked" "$HERE/apart"
+ln -s ../apart "$HERE/linked/way"
+tap_is "a link below --bring leads nowhere" "$(w --bring linked -- sh -c 'mkdir -p linked/way; echo x >linked/way/x; echo y >linked/y' 2>"$SCRATCH/e"; echo "$? $(cat "$HERE/linked/y") $(ls "$HERE/apart")")" "255 y "
+tap_like "and why" "$(cat "$SCRATCH/e")" 'linked/way was not fetched from node n2: .* is a link or a file'
+
 # --- refused, each with a sentence, before anything runs ---
 ln -s /etc/hostname "$HERE/leads-out"
 ln -s ../../etc "$HERE/tree2" && mkdir "$HERE/with" && ln -s /etc "$HERE/with/etc"
@@ -212,6 +221,16 @@ wait $run
 tap_isnt "the supervisor was killed: the client does not say 0" $? 0
 unlock
 tap_true "and nothing goes on" until_true 10 not_taking
+giving() { pgrep -f '^iocom-data --data-give' >/dev/null; }
+not_giving() { ! giving; }
+w --bring made -- sh -c 'mkdir made; head -c 40000000 /dev/urandom >made/x' 2>/dev/null &
+run=$!
+until_true 10 giving
+kill -9 "$(pgrep -f 'iocom run --node n2 --bring made')"
+wait $run 2>/dev/null
+tap_true "a client is killed while it fetches: nothing goes on" until_true 15 not_giving
+tap_is "nothing half is left at home" "$(find "$HERE/made" -type f 2>/dev/null | wc -l)" 0
+tap_true "and nothing at the node" until_true 20 none_left
 w --status-fd 7 --data slow -- sha256sum slow 7>"$SCRATCH/status" >"$SCRATCH/o"
 tap_is "nothing of these counted as cached, and the next job has all of it" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow"
 tap_true "what the killed supervisor left is gone, too" until_true 10 none_left
