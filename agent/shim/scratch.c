@@ -28,8 +28,20 @@ void scratch_init(struct scratch *scratch)
 struct removal {
 	int top; /* the directory that has the tree's top */
 	dev_t device;
+	uid_t owner;
 	unsigned moved;
 };
+
+/*
+ * Returns true if the directory may be removed with all that is in it: it is on this file system,
+ * and the tree's owner's, or one that only root can have put there.  Users may move directories of
+ * others here, in which they could not remove everything themselves.
+ */
+static bool removal_may(const struct removal *r, const struct stat *st)
+{
+	return st->st_dev == r->device &&
+	       (st->st_uid == r->owner || (st->st_uid == geteuid() && !(st->st_mode & 0022)));
+}
 
 static int scratch_open(int at, const char *name)
 {
@@ -92,9 +104,9 @@ static int removal_one(struct removal *r, int at, const char *name, unsigned dep
 	fd = scratch_open(at, name);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) || st.st_dev != r->device) {
+	if (fstat(fd, &st) || !removal_may(r, &st)) {
 		close(fd);
-		return -EXDEV; /* something is mounted there */
+		return -EXDEV; /* something is mounted there, or it is another user's */
 	}
 	rc = removal_empty(r, fd, depth);
 	return unlinkat(at, name, AT_REMOVEDIR) && errno != ENOENT ? rc ? rc : -errno : rc;
@@ -115,6 +127,7 @@ int scratch_remove_tree(int at, const char *name)
 		return rc;
 	}
 	r.device = st.st_dev;
+	r.owner = st.st_uid;
 	do {
 		moved = r.moved;
 		fd = scratch_open(r.top, ".");
