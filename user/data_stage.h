@@ -8,10 +8,11 @@
  *
  *   before the job   client: ENTRY ... LIST    node: WANT
  *                    client: for each entry wanted, in order, DATA ... FILE; then DONE
- *                    node:   STATS, and the job begins; or the sentence of a refusal (FRAME_EXIT)
+ *                    node:   STATS, and the job begins; or the sentence of a refusal (FRAME_EXIT),
+ *                            after FULL if cache or disk have no room: it may run elsewhere
  *   after the job    client: PATH ... DONE
- *                    node:   for each file below the paths ENTRY DATA ... FILE, for each directory
- *                            ENTRY, for what is not there or not a file GONE; then DONE
+ *                    node:   for each file below the paths ENTRY DATA|HOLE ... FILE, for each
+ *                            directory ENTRY, for what is not there or not a file GONE; then DONE
  *
  * Both ends bound what they read: nobody trusts the other with memory, names or amounts.
  */
@@ -32,6 +33,7 @@
 #define DATA_DEPTH     64 /* directories in directories */
 #define DATA_BYTES_MAX (1ull << 50)
 #define DATA_HEAD      5
+#define DATA_HOLE_SIZE 8
 #define DATA_PIECE     (60u << 10)		/* of a file in one message */
 #define DATA_MESSAGE   (DATA_PIECE + DATA_HEAD) /* fits into one frame */
 
@@ -52,9 +54,11 @@ enum data_type {
 	DATA_LIST = 'L',
 	DATA_WANT = 'W', /* one byte an entry: 1 if its content is missing */
 	DATA_DATA = 'D',
-	DATA_FILE = 'F', /* the hash of what was sent */
+	DATA_HOLE = 'H', /* u64 big-endian: so many bytes are 0 and take no room on the disk */
+	DATA_FILE = 'F', /* the hash of what was sent: payloads of DATA and HOLE */
 	DATA_DONE = 'Z',
 	DATA_STATS = 'S',
+	DATA_FULL = 'N',
 	DATA_PATH = 'P',
 	DATA_GONE = 'G', /* path, NUL, sentence */
 };

@@ -79,6 +79,30 @@ static bool newer(const struct matrix_entry *e, const struct iocom_vector *v)
 	return !e->alive || v->time_ns > e->vector.time_ns;
 }
 
+/* Nothing newer came for so long, but V, and before it another one with a lower number. */
+static bool matrix_is_overtaken(struct matrix_entry *e, const struct iocom_vector *v,
+				uint64_t now_ns)
+{
+	bool goes_up = e->rival_boot_id == v->boot_id && v->sequence > e->rival_sequence;
+
+	if (e->rival_boot_id != v->boot_id || goes_up) {
+		e->rival_boot_id = v->boot_id;
+		e->rival_sequence = v->sequence;
+	}
+	return goes_up && matrix_age_ns(e, now_ns) > silence_ns(v);
+}
+
+static bool matrix_believes(struct matrix_entry *e, const struct iocom_vector *v, bool direct,
+			    uint64_t now_ns)
+{
+	if (direct && e->relayed)
+		return true;
+	if (!direct && e->direct_ns && e->alive && !e->doubted &&
+	    now_ns - e->direct_ns <= MATRIX_DIRECT_PERIODS * 1000000ull * e->vector.period_ms)
+		return false;
+	return newer(e, v) || matrix_is_overtaken(e, v, now_ns);
+}
+
 static int matrix_reserve(struct matrix *m)
 {
 	size_t room = m->room ? 2 * m->room : 16;
@@ -111,7 +135,8 @@ static int matrix_insert(struct matrix *m, size_t at)
 	return 0;
 }
 
-int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, uint64_t now_ns)
+int matrix_hear(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, bool direct,
+		uint64_t now_ns)
 {
 	bool found, leaves = v->bits & IOCOM_BIT_LEAVES;
 	struct matrix_entry *e;
@@ -123,7 +148,7 @@ int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, 
 	if (age_ns > silence_ns(v))
 		return MATRIX_E_SILENT;
 	at = locate(m, v->name, &found);
-	if (found && !newer(m->entries[at], v))
+	if (found && !matrix_believes(m->entries[at], v, direct, now_ns))
 		return MATRIX_E_OLD;
 	if (!found && leaves)
 		return MATRIX_E_SILENT;
@@ -143,9 +168,37 @@ int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, 
 	e->alive = !leaves;
 	e->left = leaves;
 	e->doubted = false;
+	e->relayed = !direct;
+	if (direct)
+		e->direct_ns = now_ns;
+	e->rival_boot_id = e->rival_sequence = 0;
 	e->count++;
 	matrix_tell(m, e);
 	return leaves ? MATRIX_E_LEFT : 0;
+}
+
+int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, uint64_t now_ns)
+{
+	return matrix_hear(m, v, age_ns, false, now_ns);
+}
+
+/* The account fills up within an hour. */
+bool matrix_may_tell(struct matrix *m, const char *teller, const char *name, uint64_t now_ns)
+{
+	const uint64_t one_ns = MATRIX_FORGET_NS / MATRIX_TOLD_NEW;
+	struct matrix_entry *e;
+
+	if (matrix_entry_of(m, name))
+		return true;
+	e = matrix_entry_of(m, teller);
+	if (!e)
+		return false;
+	if (e->told_new_ns < now_ns)
+		e->told_new_ns = now_ns;
+	if (e->told_new_ns - now_ns > MATRIX_FORGET_NS - one_ns)
+		return false;
+	e->told_new_ns += one_ns;
+	return true;
 }
 
 void matrix_doubt(struct matrix *m)

@@ -15,6 +15,13 @@
  * bring it back.  Within one boot id the higher sequence wins; another boot id
  * wins when its vector's time (the same node's clock) is newer, or when the
  * node had been dropped.
+ *
+ * Others may lie about a node (its load, that it leaves, a number that its own next vectors do not
+ * reach), so
+ *   - a node that is heard directly is believed about itself, and nobody else is;
+ *   - where a node is not heard directly, and nothing newer than the highest number came for
+ *     MATRIX_SILENT_PERIODS, lower numbers win that go up themselves;
+ *   - each node may tell of MATRIX_TOLD_NEW nodes in an hour that nobody has told of before.
  */
 #ifndef IOCOM_MATRIX_H
 #define IOCOM_MATRIX_H
@@ -30,6 +37,8 @@
 #define MATRIX_SILENT_PERIODS 3
 #define MATRIX_FORGET_NS      (3600ull * 1000000000ull)
 #define MATRIX_DOUBT_NS	      (30ull * 1000000000ull)
+#define MATRIX_DIRECT_PERIODS 2	   /* so long after its own word others' does not count */
+#define MATRIX_TOLD_NEW	      1024 /* a node of 16,384 keeps 130 */
 
 struct matrix_entry {
 	struct iocom_vector vector;
@@ -39,8 +48,13 @@ struct matrix_entry {
 	bool alive;
 	bool left;	    /* its last vector said that its agent stops */
 	bool doubted;	    /* who told of it is not believed any more */
-	uint64_t turned_ns; /* CLOCK_BOOTTIME when it was there, for the first time or again, or
-			       left */
+	bool relayed;	    /* its newest vector is what another node told */
+	uint64_t direct_ns; /* CLOCK_BOOTTIME at which the node itself was heard; 0: never */
+	/* The newest vector that was refused, because a higher number had been told. */
+	uint64_t rival_boot_id, rival_sequence;
+	uint64_t told_new_ns; /* when its account of new nodes to tell of is full again */
+	uint64_t turned_ns;   /* CLOCK_BOOTTIME when it was there, for the first time or again, or
+				 left */
 	/* Whether it is heard directly; for whom plans that, who may change `tie`. */
 	struct gossip_place place;
 	struct gossip_tie tie;
@@ -73,8 +87,16 @@ void matrix_init(struct matrix *m, const char *self);
 void matrix_fini(struct matrix *m);
 /* Calls CHANGED for every later change; NULL: for none. */
 void matrix_watch(struct matrix *m, matrix_changed *changed, void *arg);
-/* AGE_NS: how old the vector was when it was sent to us.  Returns 0, MATRIX_E_*, -ENOMEM. */
+/*
+ * AGE_NS: how old the vector was when it was sent to us; DIRECT: its own node sent it.  Returns 0,
+ * MATRIX_E_*, -ENOMEM.
+ */
+int matrix_hear(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, bool direct,
+		uint64_t now_ns);
+/* The same for what another node told. */
 int matrix_put(struct matrix *m, const struct iocom_vector *v, uint64_t age_ns, uint64_t now_ns);
+/* Returns false if TELLER, another node, has told of too many new ones, and NAME would be one. */
+bool matrix_may_tell(struct matrix *m, const char *teller, const char *name, uint64_t now_ns);
 /*
  * Who told of the nodes may have lied: each node's next vector counts, whatever its number is, and
  * those that none comes of are dropped after MATRIX_DOUBT_NS, however long they said their period

@@ -83,7 +83,7 @@ static void peers_heard(struct peers *p, const struct gate_vector *heard)
 		skews_forget(&p->skews, v->name);
 	if (direct && strcmp(v->name, p->base->set->name) != 0)
 		peers_heard_at(p, &heard->at, v);
-	rc = matrix_put(&p->matrix, v, heard->age_ns, loop_boot_ns(p->base->loop));
+	rc = matrix_hear(&p->matrix, v, heard->age_ns, direct, loop_boot_ns(p->base->loop));
 	if (direct)
 		hearing_heard(&p->hearing, v->name);
 	switch (rc) {

@@ -63,9 +63,17 @@ static void net_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, 
 	struct gate_message m = {.type = GATE_VECTOR,
 				 .vector = {.vector = *v, .age_ns = age_ns, .direct = direct}};
 
+	const char *teller = net_bulletin_teller(net->bulletin);
+	uint64_t now = loop_boot_ns(net->config.loop);
+
 	if (direct && net_bulletin_hearing(net->bulletin))
 		m.vector.at = *net_bulletin_hearing(net->bulletin);
-	switch (matrix_put(&net->matrix, v, age_ns, loop_boot_ns(net->config.loop))) {
+	/* Nobody fills everybody's matrix with nodes that are none. */
+	if (!direct && teller && !matrix_may_tell(&net->matrix, teller, v->name, now)) {
+		net->counters.vectors_refused_full++;
+		return;
+	}
+	switch (matrix_hear(&net->matrix, v, age_ns, direct, now)) {
 	case 0:
 	case MATRIX_E_LEFT:
 		break;

@@ -476,6 +476,11 @@ const struct gate_place *net_bulletin_hearing(const struct net_bulletin *b)
 	return b->hearing ? &b->hearing->at : NULL;
 }
 
+const char *net_bulletin_teller(const struct net_bulletin *b)
+{
+	return b->hearing ? b->hearing->node : NULL;
+}
+
 void net_bulletin_dial(struct net_bulletin *b, const struct gate_place *at)
 {
 	struct publisher *p;

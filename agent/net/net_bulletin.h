@@ -85,6 +85,8 @@ void net_bulletin_free(struct net_bulletin *b); /* NULL is fine */
 void net_bulletin_count(struct net_bulletin *b, struct gate_counts *counts);
 /* Where the bulletin comes from that `each` is being called for. */
 const struct gate_place *net_bulletin_hearing(const struct net_bulletin *b);
+/* The node whose bulletin is being taken, NULL: none is. */
+const char *net_bulletin_teller(const struct net_bulletin *b);
 /* Subscribes to a peer in the background; known addresses are skipped. */
 void net_bulletin_dial(struct net_bulletin *b, const struct gate_place *at);
 /* Hears it no longer. */

@@ -16,7 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000ll
+#define NS_PER_S   1000000000ll
+#define HOLE_LEAST (1u << 20) /* smaller ones are read as 0 */
 
 struct give {
 	struct data_io io;
@@ -58,27 +59,69 @@ static int give_head(struct give *give, const char *path, const struct stat *st)
 	return n < 0 ? n : data_io_write(DATA_ENTRY, packed, (uint32_t)n);
 }
 
+/* Where behind AT the next bytes are that were written, at most SIZE: what is before them is 0. */
+static uint64_t give_next(int fd, uint64_t at, uint64_t size)
+{
+	off_t next = lseek(fd, (off_t)at, SEEK_DATA);
+
+	if (next < 0 && errno == ENXIO && lseek(fd, 0, SEEK_END) >= (off_t)size)
+		return size;
+	if (next < (off_t)at)
+		return at;
+	return (uint64_t)next < size ? (uint64_t)next : size;
+}
+
+static int give_hole(struct data_hash *hash, uint64_t bytes)
+{
+	uint8_t payload[DATA_HOLE_SIZE];
+
+	for (int i = 0; i < DATA_HOLE_SIZE; i++)
+		payload[i] = (uint8_t)(bytes >> (56 - 8 * i));
+	data_hash_add(hash, payload, sizeof(payload));
+	return data_io_write(DATA_HOLE, payload, sizeof(payload));
+}
+
+/* Sends a piece of FD from *AT on, which ends at SIZE at the latest.  Returns 1: FD ends before. */
+static int give_piece(struct data_hash *hash, int fd, uint64_t *at, uint64_t size)
+{
+	static uint8_t piece[DATA_PIECE];
+	uint64_t left = size - *at;
+	ssize_t n;
+
+	do
+		n = pread(fd, piece, left < sizeof(piece) ? left : sizeof(piece), (off_t)*at);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return 1;
+	*at += (uint64_t)n;
+	data_hash_add(hash, piece, (size_t)n);
+	return data_io_write(DATA_DATA, piece, (uint32_t)n);
+}
+
 /* Sends at most SIZE bytes of FD: what comes behind them was written meanwhile. */
 static int give_bytes(int fd, uint64_t size, uint8_t have[DATA_HASH])
 {
 	struct data_hash *hash = data_hash_new();
-	static uint8_t piece[DATA_PIECE];
+	uint64_t at = 0, next = 0;
 	int rc = hash ? 0 : -ENOMEM;
 
-	while (!rc && size) {
-		ssize_t n = read(fd, piece, size < sizeof(piece) ? size : sizeof(piece));
+	while (!rc && at < size) {
+		off_t hole;
 
-		if (n < 0 && errno == EINTR)
+		next = give_next(fd, at, size);
+		if (next - at >= HOLE_LEAST) {
+			rc = give_hole(hash, next - at);
+			at = next;
 			continue;
-		if (n <= 0)
-			break; /* the client sees that it is shorter */
-		data_hash_add(hash, piece, (size_t)n);
-		size -= (uint64_t)n;
-		rc = data_io_write(DATA_DATA, piece, (uint32_t)n);
+		}
+		hole = lseek(fd, (off_t)next, SEEK_HOLE);
+		next = hole > (off_t)next && (uint64_t)hole < size ? (uint64_t)hole : size;
+		while (!rc && at < next)
+			rc = give_piece(hash, fd, &at, next);
 	}
 	if (hash)
 		data_hash_end(hash, have);
-	return rc;
+	return rc < 0 ? rc : 0; /* the client sees that it is shorter */
 }
 
 static int give_file(struct give *give, const char *path, int fd, const struct stat *st)

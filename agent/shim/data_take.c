@@ -125,6 +125,13 @@ static uint64_t take_copies(const struct take *take)
 	return bytes + TAKE_BLOCK * (uint64_t)take->count;
 }
 
+/* Says that there is no room, so that the client may have the job run elsewhere.  Returns RC. */
+static int take_full(int rc)
+{
+	(void)data_io_write(DATA_FULL, NULL, 0);
+	return rc;
+}
+
 static int take_room(struct take *take, uint64_t missing)
 {
 	uint64_t pinned = 0, needed = missing + take_copies(take), free_bytes;
@@ -132,7 +139,7 @@ static int take_room(struct take *take, uint64_t missing)
 	int rc = data_cache_room(&take->cache, missing, &pinned);
 
 	if (rc == -EDQUOT)
-		return data_io_fail(rc,
+		return data_io_fail(take_full(rc),
 				    "your data cache at node %s has no room: %.1f MB would come, "
 				    "of its %.1f MB "
 				    "(data_cache_mb) this job and running ones use %.1f MB",
@@ -145,7 +152,7 @@ static int take_room(struct take *take, uint64_t missing)
 		return 0;
 	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (needed > free_bytes)
-		return data_io_fail(-ENOSPC,
+		return data_io_fail(take_full(-ENOSPC),
 				    "the disk of node %s is full: the job's data takes %.1f MB, "
 				    "%.1f MB are free",
 				    take->node, (double)needed / MB, (double)free_bytes / MB);
@@ -171,7 +178,8 @@ static int take_want(const struct take *take)
 static int take_failed_write(const struct take *take, int rc)
 {
 	if (rc == -ENOSPC || rc == -EDQUOT)
-		return data_io_fail(rc, "the disk of node %s is full: the job's data did not fit",
+		return data_io_fail(take_full(rc),
+				    "the disk of node %s is full: the job's data did not fit",
 				    take->node);
 	return data_io_fail(rc, "cannot write the job's data at node %s: %s", take->node,
 			    strerror(-rc));

@@ -28,8 +28,20 @@ void scratch_init(struct scratch *scratch)
 struct removal {
 	int top; /* the directory that has the tree's top */
 	dev_t device;
+	uid_t owner;
 	unsigned moved;
 };
+
+/*
+ * Returns true if the directory may be removed with all that is in it: it is on this file system,
+ * and the tree's owner's, or one that only root can have put there.  Users may move directories of
+ * others here, in which they could not remove everything themselves.
+ */
+static bool removal_may(const struct removal *r, const struct stat *st)
+{
+	return st->st_dev == r->device &&
+	       (st->st_uid == r->owner || (st->st_uid == geteuid() && !(st->st_mode & 0022)));
+}
 
 static int scratch_open(int at, const char *name)
 {
@@ -92,9 +104,9 @@ static int removal_one(struct removal *r, int at, const char *name, unsigned dep
 	fd = scratch_open(at, name);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) || st.st_dev != r->device) {
+	if (fstat(fd, &st) || !removal_may(r, &st)) {
 		close(fd);
-		return -EXDEV; /* something is mounted there */
+		return -EXDEV; /* something is mounted there, or it is another user's */
 	}
 	rc = removal_empty(r, fd, depth);
 	return unlinkat(at, name, AT_REMOVEDIR) && errno != ENOENT ? rc ? rc : -errno : rc;
@@ -115,6 +127,7 @@ int scratch_remove_tree(int at, const char *name)
 		return rc;
 	}
 	r.device = st.st_dev;
+	r.owner = st.st_uid;
 	do {
 		moved = r.moved;
 		fd = scratch_open(r.top, ".");
@@ -202,7 +215,10 @@ void scratch_sweep(const char *data_dir)
 
 /* --- making --------------------------------------------------------------------------- */
 
-/* Makes the user's directory NAME, or checks the one that is there.  Returns a descriptor. */
+/*
+ * Makes the user's directory NAME, or checks the one that is there.  Returns a descriptor.  A fresh
+ * one is locked before it is the user's, who could lock it first, for good.
+ */
 static int scratch_make_for(int user, const char *name, uid_t uid, gid_t gid, bool fresh)
 {
 	struct stat st;
@@ -213,6 +229,8 @@ static int scratch_make_for(int user, const char *name, uid_t uid, gid_t gid, bo
 	fd = scratch_open(user, name);
 	if (fd < 0)
 		return fd;
+	if (fresh && flock(fd, LOCK_EX | LOCK_NB))
+		goto failed;
 	if (!made && fchown(fd, uid, gid))
 		goto failed;
 	if (fstat(fd, &st))
@@ -238,7 +256,7 @@ static int scratch_make_in(struct scratch *s, uid_t uid, gid_t gid)
 		return fd;
 	close(fd);
 	s->job = scratch_make_for(s->user, s->name, uid, gid, true);
-	rc = s->job < 0 ? s->job : scratch_lock(s->job);
+	rc = s->job < 0 ? s->job : 0;
 	flock(s->user, LOCK_UN);
 	return rc;
 }

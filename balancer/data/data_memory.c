@@ -42,6 +42,7 @@ static int64_t memory_ns(const struct timespec *t)
 static int memory_path(char *out, size_t size)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	struct stat st;
 	int n;
 
 	if (cache && *cache == '/')
@@ -55,6 +56,10 @@ static int memory_path(char *out, size_t size)
 	(void)mkdir(out, 0700);
 	strcat(out, "/iocom");
 	(void)mkdir(out, 0700);
+	/* With another user's HOME (sudo -E, su) we would write there, where that user can put
+	 * links. */
+	if (lstat(out, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return -EPERM;
 	strcat(out, "/data.db");
 	return 0;
 }

@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "user/utf8.h"
+
 #define NS_PER_S 1000000000ll
 
 int data_names_bring(struct data_names *names, const char *path, struct iocom_err *err)
@@ -339,6 +341,8 @@ int data_set_look(struct data_set *set, const struct data_names *names, const ch
 	if (!rc)
 		rc = set_look_program(set, executable, err);
 	set_unique(set);
+	if (rc)
+		utf8_plain(err->text); /* it names files, whose names may hold anything */
 	return rc;
 }
 

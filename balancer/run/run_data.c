@@ -77,6 +77,10 @@ static int run_data_take_message(struct run_data *data, uint8_t type, const uint
 		return run_fetch_take(data, type, payload, length);
 	if (type == DATA_WANT)
 		return run_data_take_want(data, payload, length);
+	if (type == DATA_FULL && data->state >= RUN_DATA_LISTED) {
+		data->full = true;
+		return 0;
+	}
 	if (type != DATA_STATS || data->state != RUN_DATA_SENT ||
 	    data_stats_unpack(&data->stats, payload, length))
 		return run_data_against(data);

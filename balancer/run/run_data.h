@@ -43,12 +43,14 @@ struct run_data {
 	struct timespec since;
 	uint64_t begun_ms, ended_ms; /* run_now_ms: the whole staging */
 	bool has_stats;
+	bool full; /* the node has no room for it */
 	struct data_stats stats;
 	/* the file that is fetched */
 	struct data_entry getting;
-	int to, beside; /* its temporary file, and its directory */
-	char temporary[64];
+	int to, beside;	    /* its temporary file, and its directory */
+	char temporary[64]; /* "": it has no name */
 	uint64_t got, fetched_bytes, fetched_files;
+	size_t entries; /* that the node has sent */
 	char gone[512]; /* the first output that could not be fetched, and why; "": all were */
 	uint8_t *in;	/* what came of a message */
 	size_t nin;

@@ -168,6 +168,7 @@ static int run_job_there(struct run *run, const struct placement *answer, const 
 	run->failed = !result->signal && status == RUN_FAILED &&
 		      (result->state == RUN_REFUSED ||
 		       (result->state == RUN_EXITED && result->kind == 3));
+	run->full = run->failed && spec->data && data.full;
 	if (run->detach && result->state == RUN_STARTED && !status)
 		return run_job_print_name(run, spec->job);
 	run_job_tell(run, result, status);
@@ -295,17 +296,41 @@ static int run_job_attempts(struct run *run, struct placement *answer, struct io
 	return status;
 }
 
-int run_job(struct run *run, struct iocom_err *err)
+/* Places the job and runs it.  Returns as run_job does. */
+static int run_job_once(struct run *run, struct iocom_err *err)
 {
 	struct placement answer;
-	int rc = run_job_look(run, err);
+	int rc;
 
 	placement_init(&answer);
-	rc = rc || run_place(run, &answer, err) ? RUN_FAILED : 0;
+	rc = run_place(run, &answer, err) ? RUN_FAILED : 0;
 	if (rc)
 		run_report_end(&run->report, "failed", NULL, rc, err->text);
 	else
 		rc = run_job_attempts(run, &answer, err);
 	placement_fini(&answer);
 	return rc;
+}
+
+/*
+ * A node that has no room for the job's data fails only the job of somebody who asked for that
+ * node.  Any other job runs at home, where its data is; nothing of it has run yet.
+ */
+int run_job(struct run *run, struct iocom_err *err)
+{
+	struct placement_ask *ask = &run->request.ask;
+	int rc = run_job_look(run, err);
+
+	if (rc) {
+		run_report_end(&run->report, "failed", NULL, RUN_FAILED, err->text);
+		return RUN_FAILED;
+	}
+	rc = run_job_once(run, err);
+	if (!run->full || *ask->node)
+		return rc;
+	fprintf(stderr, "%s: the job runs at home, where its data is\n", run->name);
+	run->result = (struct run_result){0};
+	run->full = run->failed = false;
+	snprintf(ask->policy, sizeof(ask->policy), "nlb");
+	return run_job_once(run, err);
 }

@@ -26,6 +26,7 @@ struct run {
 	bool pty;
 	int escape;
 	bool failed;	 /* iocom failed before the job began */
+	bool full;	 /* because the node has no room for its data */
 	uint32_t closed; /* which of 0, 1, 2 were closed, as a mask */
 	char **command;
 	char *cwd, *executable;

@@ -23,6 +23,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "user/utf8.h"
+
 #define CREDIT_BATCH  (FRAME_WINDOW / 4)
 #define FOREGROUND_MS 500  /* a job in the background checks for the terminal this often */
 #define OWN_WORDS     1024 /* most bytes of our own messages among the output */
@@ -288,6 +290,7 @@ static int job_exited(struct run_stream *s, const uint8_t *payload, uint32_t len
 	s->result->kind = payload[0];
 	s->result->value = wire_u32(payload + 1);
 	snprintf(s->result->text, sizeof(s->result->text), "%.*s", (int)(length - 5), payload + 5);
+	utf8_plain(s->result->text);
 	return 0;
 }
 
@@ -306,6 +309,7 @@ static void run_stream_data_failed(struct run_stream *s, int rc)
 	s->over = true;
 	s->result->state = RUN_REFUSED;
 	snprintf(s->result->text, sizeof(s->result->text), "%.500s", data->err.text);
+	utf8_plain(s->result->text);
 }
 
 static int run_stream_take_stage(struct run_stream *s, const uint8_t *payload, uint32_t length)

@@ -89,6 +89,15 @@ for i in 1 2; do w --data count --bring count -- sh -c 'echo $(($(cat count) + 1
 tap_is "an input below --bring is the job's own to change" "$(cat "$HERE/count")" 3
 tap_is "a detached job has its data" "$(job=$(w --detach --data in -- sh -c 'sha256sum <in'); on n1 iocom attach "$job")" "$sum"
 
+tap_is "1 TB of holes comes home, and takes no room" "$(w --bring holes -- sh -c 'truncate -s 1T holes; echo end >>holes'; echo "$? $(stat -c %s "$HERE/holes") $(($(stat -c %b "$HERE/holes") < 1000)) $(tail -c 4 "$HERE/holes")")" "0 1099511627780 1 end"
+rm "$HERE/holes"
+tap_is "a name that no terminal likes costs nothing else" "$(w --bring odd -- sh -c 'mkdir odd; mkfifo "odd/$(printf "a\\n\\033[2Jb")"; echo z >odd/z' 2>"$SCRATCH/e"; echo "$? $(cat "$HERE/odd/z")")" "255 z"
+tap_is "and the sentence is plain" "$(cat "$SCRATCH/e")" "iocom run: odd/a??[2Jb was not fetched from node n2: is no file and no directory"
+mkdir -p "$HERE/linked" "$HERE/apart"
+ln -s ../apart "$HERE/linked/way"
+tap_is "a link below --bring leads nowhere" "$(w --bring linked -- sh -c 'mkdir -p linked/way; echo x >linked/way/x; echo y >linked/y' 2>"$SCRATCH/e"; echo "$? $(cat "$HERE/linked/y") $(ls "$HERE/apart")")" "255 y "
+tap_like "and why" "$(cat "$SCRATCH/e")" 'linked/way was not fetched from node n2: .* is a link or a file'
+
 # --- refused, each with a sentence, before anything runs ---
 ln -s /etc/hostname "$HERE/leads-out"
 ln -s ../../etc "$HERE/tree2" && mkdir "$HERE/with" && ln -s /etc "$HERE/with/etc"
@@ -150,6 +159,13 @@ w --data in -- true
 tap_true "what the killed supervisors left goes with the next job" until_true 10 none_left
 
 # --- files that change meanwhile: the node waits for the lock of the cache, which we have ---
+# Processes of this testbed, whose command has PATTERN: others may run beside it.
+mine() {
+	local p
+	for p in $(pgrep -f -- "$1"); do
+		grep -s "/${IOCOM_TESTBED_MARK:-iocom-testbed}/" "/proc/$p/cgroup" >/dev/null && echo "$p"
+	done
+}
 taking() { pgrep -f "^iocom-data --data-take $KEPT/" >/dev/null; }
 lock() { # until unlock
 	rm -f "$SCRATCH/locked" "$SCRATCH/unlock"
@@ -268,10 +284,20 @@ wait $run
 tap_isnt "the supervisor was killed: the client does not say 0" $? 0
 unlock
 tap_true "and nothing goes on" until_true 10 not_taking
+giving() { [ -n "$(mine '^iocom-data --data-give')" ]; }
+not_giving() { ! giving; }
+w --bring made -- sh -c 'mkdir made; head -c 40000000 /dev/urandom >made/x' 2>/dev/null &
+run=$!
+until_true 10 giving
+kill -9 "$(mine 'iocom run --node n2 --bring made')"
+wait $run 2>/dev/null
+tap_true "a client is killed while it fetches: nothing goes on" until_true 15 not_giving
+tap_is "nothing half is left at home" "$(find "$HERE/made" -type f 2>/dev/null | wc -l)" 0
+tap_true "and nothing at the node" until_true 20 none_left
 w --status-fd 7 --data slow.$$ -- sha256sum slow.$$ 7>"$SCRATCH/status" >"$SCRATCH/o"
 tap_is "nothing of these counted as cached, and the next job has all of it" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow.$$"
 tap_true "what the killed supervisor left is gone, too" until_true 10 none_left
-tap_is "and no cgroup is left" "$(find /sys/fs/cgroup -type d -name 'n1-*.data' | wc -l)" 0
+tap_is "and no cgroup is left" "$(find /sys/fs/cgroup -type d -path "*/${IOCOM_TESTBED_MARK:-iocom-testbed}/*" -name 'n1-*.data' | wc -l)" 0
 on n2 sh -c "f=\$(ls $KEPT/data/0/cache/*); chmod u+w \$f; echo x >>\$f"
 w --status-fd 7 --data slow.$$ -- sha256sum slow.$$ 7>"$SCRATCH/status" >"$SCRATCH/o"
 tap_is "a cached file that somebody changed does not count" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow.$$"
@@ -301,6 +327,20 @@ tap_like "the class has brought 40 MB" "$(brings 20)" 'Outputs: 40.0 MB come hom
 tap_is "so a short one stays, although n2 has its data" "$( (cd "$HERE" && on n1 iocom place --json --policy least-delay --class data-test --requests 0 --data big --bring made --cpu-time 1 -- wc -c big | jq -r '.node, .bring_bytes' | tr '\n' ' '))" "n1 40000000 "
 (cd "$HERE" && on n1 iocom run --policy nlb --class data-test --data big --bring made -- sh -c 'head -c 10000000 big >made')
 tap_like "one that ran at home counts, too" "$(brings 20)" 'Outputs: 25.0 MB come home .the mean of 2 earlier runs'
+head -c 60000000 /dev/urandom >"$HERE/sixty" # more than the cache of n2 may have
+load n1 "$WORK" cpu 1
+busier() { field_above n1 n1 run_queue 1.6; }
+tap_true "home is busier" until_true 10 busier
+leaves() { (cd "$HERE" && on n1 iocom run --policy least-delay --class data-test --requests 0 --data sixty --cpu-time 30 "$@"); }
+tap_is "a node that was not asked for has no room: the job runs at home, once" "$(leaves -v --status-fd 7 -- sh -c 'hostname; wc -c <sixty; pwd' 7>"$SCRATCH/status" 2>"$SCRATCH/e"; echo $?)" "n1
+60000000
+$HERE
+0"
+tap_like "it says why, and where" "$(tr '\n' ' ' <"$SCRATCH/e")" 'sends it from n1 to n2.*cache at node n2 has no room.*the job runs at home, where its data is'
+tap_is "the states: n2 failed, then n1" "$(jq -r 'select(.state) | .state' "$SCRATCH/status" | tr '\n' ' ')" "placed failed placed started exited "
+job=$(leaves --detach -- sh -c 'hostname' 2>/dev/null)
+tap_is "a detached one, too" "$(on n1 iocom attach "$job")" n1
+rm "$HERE/sixty"
 load_stop
 on n2 iocom doctor --json >"$SCRATCH/doctor" 2>/dev/null
 use=$(jq -c '[.. | objects | select(.check? == "data-cache") | {cache_files, found_files, copied_files, evicted_files, refused}][0]' "$SCRATCH/doctor")

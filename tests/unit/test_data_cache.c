@@ -294,6 +294,29 @@ static void directories_are_made_and_removed(void **state)
 	assert_int_equal(scratch_make(&scratch, "", getuid(), getgid(), "n1-1-2", &err), -ENOENT);
 }
 
+/* Whoever moves a directory of others into his own tree does not get it removed by root. */
+static void what_is_anothers_stays(void **state)
+{
+	int at = open(world, O_RDONLY | O_DIRECTORY);
+
+	(void)state;
+	if (geteuid())
+		skip(); /* only root can make somebody else's */
+	assert_int_equal(system("mkdir -p t/theirs/private t/mine/deep t/root t/open/x && "
+				"chown -R 65534 t/theirs && chown 65533 t t/mine t/mine/deep && "
+				"touch t/theirs/private/f t/mine/f t/root/f t/open/x/f && "
+				"chmod 777 t/open"),
+			 0);
+	assert_true(scratch_remove_tree(at, "t") < 0);
+	assert_int_equal(access("t/theirs/private/f", F_OK), 0);
+	assert_int_equal(access("t/open/x/f", F_OK), 0);
+	assert_int_equal(access("t/mine", F_OK), -1);
+	assert_int_equal(access("t/root", F_OK), -1);
+	assert_int_equal(system("chown -R 65533 t"), 0);
+	assert_int_equal(scratch_remove_tree(at, "t"), 0);
+	close(at);
+}
+
 /* A tree deeper than descriptors suffice for goes, and what its links lead to stays. */
 static void a_tree_goes_and_its_links_are_not_followed(void **state)
 {
@@ -357,6 +380,7 @@ int main(void)
 		IN_WORLD(a_job_that_may_write_has_a_copy),
 		IN_WORLD(what_a_user_puts_there_goes_or_counts),
 		IN_WORLD(directories_are_made_and_removed),
+		IN_WORLD(what_is_anothers_stays),
 		IN_WORLD(a_tree_goes_and_its_links_are_not_followed),
 		IN_WORLD(leftovers_are_swept),
 	};

@@ -294,6 +294,20 @@ static void home_remembers_what_classes_bring(void **state)
 	data_memory_note_brought(NULL, "sort", 1);
 }
 
+/* With another user's HOME we remember nothing: its owner could have put a link there. */
+static void anothers_memory_is_left_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(system("mkdir ../victim && ln -s victim ../iocom"), 0);
+	assert_null(data_memory_open());
+	assert_int_equal(access("../victim/data.db", F_OK), -1);
+	if (geteuid())
+		skip(); /* only root can make somebody else's */
+	assert_int_equal(system("rm ../iocom && mkdir ../iocom && chown 65534 ../iocom"), 0);
+	assert_null(data_memory_open());
+	assert_int_equal(access("../iocom/data.db", F_OK), -1);
+}
+
 static void a_broken_memory_begins_anew(void **state)
 {
 	struct data_memory *memory = data_memory_open();
@@ -328,6 +342,7 @@ int main(void)
 		IN_WORLD(a_fresh_file_is_not_remembered),
 		IN_WORLD(what_will_come_home_is_known_from_what_is_here),
 		IN_WORLD(home_remembers_what_classes_bring),
+		IN_WORLD(anothers_memory_is_left_alone),
 		IN_WORLD(a_broken_memory_begins_anew),
 	};
 

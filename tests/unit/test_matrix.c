@@ -77,6 +77,105 @@ static void test_doubt(void **state)
 	matrix_fini(&m);
 }
 
+static int hear(struct matrix *m, const struct iocom_vector *v, uint64_t now)
+{
+	return matrix_hear(m, v, 0, true, now);
+}
+
+/* A node is believed about itself: others cannot say that it leaves, or use up its numbers. */
+static void test_own_word(void **state)
+{
+	struct iocom_vector own = make("b", 1, 5, 100), lie = make("b", 1, UINT64_MAX, UINT64_MAX);
+	struct matrix m;
+
+	(void)state;
+	matrix_init(&m, "me");
+	lie.period_ms = 3600000;
+	assert_int_equal(hear(&m, &own, 10 * S), 0);
+	assert_int_equal(matrix_put(&m, &lie, 0, 10 * S), MATRIX_E_OLD);
+	lie.bits = IOCOM_BIT_LEAVES;
+	assert_int_equal(matrix_put(&m, &lie, 0, 12 * S), MATRIX_E_OLD);
+	lie.boot_id = 2;
+	assert_int_equal(matrix_put(&m, &lie, 0, 12 * S), MATRIX_E_OLD);
+	assert_true(matrix_find(&m, "b")->alive);
+	/* what was told before it was heard, or while it was not, ends with its own word */
+	lie.boot_id = 1;
+	assert_int_equal(matrix_put(&m, &lie, 0, 12 * S + 1), MATRIX_E_LEFT);
+	own.sequence = 6;
+	assert_int_equal(hear(&m, &own, 13 * S), 0);
+	assert_true(matrix_find(&m, "b")->alive);
+	assert_int_equal(hear(&m, &own, 13 * S), MATRIX_E_OLD); /* but not the same word twice */
+	/* if only others hear it, it is not lost */
+	own.sequence = 7;
+	assert_int_equal(matrix_put(&m, &own, 0, 14 * S), MATRIX_E_OLD);
+	own.sequence = 8;
+	assert_int_equal(matrix_put(&m, &own, S / 2, 15 * S + S / 2), 0);
+	assert_int_equal(matrix_expire(&m, 16 * S + 1), 0);
+	matrix_fini(&m);
+}
+
+/* Where it is known from others only, a lie ends three of its periods after the last one. */
+static void test_overtaken(void **state)
+{
+	struct iocom_vector lie = make("b", 1, UINT64_MAX, UINT64_MAX);
+	struct matrix m;
+
+	(void)state;
+	matrix_init(&m, "me");
+	lie.period_ms = 3600000;
+	assert_int_equal(matrix_put(&m, &lie, 0, 10 * S), 0);
+	for (unsigned s = 11; s <= 13; s++)
+		assert_int_equal(put(&m, "b", 1, s, s, 0, s * S), MATRIX_E_OLD);
+	assert_int_equal(put(&m, "b", 1, 13, 13, 0, 14 * S), MATRIX_E_OLD); /* the same again */
+	assert_int_equal(put(&m, "b", 1, 12, 12, 0, 14 * S), MATRIX_E_OLD);
+	assert_int_equal(put(&m, "b", 1, 14, 14, 0, 14 * S), 0);
+	assert_int_equal(matrix_find(&m, "b")->vector.sequence, 14);
+	/* that it leaves is no better as a lie */
+	lie.bits = IOCOM_BIT_LEAVES;
+	assert_int_equal(matrix_put(&m, &lie, 0, 15 * S), MATRIX_E_LEFT);
+	assert_int_equal(put(&m, "b", 1, 19, 19, 0, 19 * S), MATRIX_E_OLD);
+	assert_int_equal(put(&m, "b", 1, 20, 20, 0, 20 * S), 0);
+	/* another start of the agent, with a time that is behind */
+	lie.bits = 0;
+	assert_int_equal(matrix_put(&m, &lie, 0, 20 * S), 0);
+	assert_int_equal(put(&m, "b", 7, 1, 24, 0, 24 * S), MATRIX_E_OLD);
+	assert_int_equal(put(&m, "b", 7, 2, 25, 0, 25 * S), 0);
+	matrix_fini(&m);
+}
+
+/* One that invents nodes leaves room for those that others tell of. */
+static void test_inventor(void **state)
+{
+	struct matrix m;
+	char name[24];
+	unsigned told = 0;
+
+	(void)state;
+	matrix_init(&m, "me");
+	assert_false(matrix_may_tell(&m, "liar", "x", 10 * S)); /* who is that? */
+	assert_int_equal(put(&m, "liar", 1, 1, 1, 0, 10 * S), 0);
+	assert_int_equal(put(&m, "good", 1, 1, 1, 0, 10 * S), 0);
+	for (unsigned i = 0; i < 20000; i++) {
+		snprintf(name, sizeof(name), "x%u", i);
+		if (!matrix_may_tell(&m, "liar", name, 10 * S))
+			continue;
+		assert_int_equal(put(&m, name, 1, 1, 1, 0, 10 * S), 0);
+		told++;
+	}
+	assert_int_equal(told, MATRIX_TOLD_NEW);
+	assert_true(matrix_may_tell(&m, "liar", "good", 10 * S)); /* known */
+	assert_true(matrix_may_tell(&m, "liar", "x7", 10 * S));
+	assert_true(matrix_may_tell(&m, "good", "y", 10 * S));
+	/* after a while it may again, and after an hour as often */
+	assert_false(matrix_may_tell(&m, "liar", "y", 13 * S));
+	assert_true(matrix_may_tell(&m, "liar", "y", 14 * S));
+	assert_false(matrix_may_tell(&m, "liar", "y", 14 * S));
+	for (told = 0; matrix_may_tell(&m, "liar", "y", 14 * S + MATRIX_FORGET_NS); told++)
+		;
+	assert_int_equal(told, MATRIX_TOLD_NEW);
+	matrix_fini(&m);
+}
+
 static void test_silence(void **state)
 {
 	const struct matrix_entry *list[4];
@@ -241,10 +340,11 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_newest), cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_left),   cmocka_unit_test(test_orphans),
-		cmocka_unit_test(test_doubt),  cmocka_unit_test(test_watched),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_newest),	  cmocka_unit_test(test_own_word),
+		cmocka_unit_test(test_overtaken), cmocka_unit_test(test_inventor),
+		cmocka_unit_test(test_silence),	  cmocka_unit_test(test_left),
+		cmocka_unit_test(test_orphans),	  cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_watched),	  cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

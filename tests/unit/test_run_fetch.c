@@ -141,8 +141,16 @@ static void links_lead_not_out(void **state)
 	assert_int_equal(hear_file("out/tmp/iocom-fetched", "x", "x"), 0);
 	assert_int_equal(access("/tmp/iocom-fetched", F_OK), -1);
 	assert_non_null(strstr(data.gone, "out/tmp/iocom-fetched was not fetched from node n2"));
+	/* nor elsewhere in the directory: --bring names only out */
 	assert_int_equal(hear_file("out/near/y", "y", "y"), 0);
-	assert_content("elsewhere/y", "y");
+	assert_int_equal(hear_entry("out/near", DATA_KIND_DIRECTORY, 0), 0);
+	assert_int_equal(hear_file("out/new/er/y", "y", "y"), 0);
+	assert_int_equal(access("elsewhere/y", F_OK), -1);
+	assert_content("out/new/er/y", "y");
+	/* but a link that it names is followed */
+	assert_int_equal(symlink("elsewhere", "d"), 0);
+	assert_int_equal(hear_file("d/r", "r", "r"), 0);
+	assert_content("elsewhere/r", "r");
 }
 
 /* What is not whole leaves the file that was there, and nothing temporary. */
@@ -174,7 +182,6 @@ static void what_is_no_conversation_is_refused(void **state)
 	assert_int_equal(hear(DATA_FILE, NULL, 0), -EPROTO);
 	assert_int_equal(hear(DATA_WANT, "x", 1), -EPROTO);
 	assert_int_equal(hear(DATA_GONE, "no end", 6), -EPROTO);
-	assert_int_equal(hear(DATA_GONE, "d/r\0\033[2J", 8), -EPROTO); /* for the terminal */
 	assert_int_equal(hear_entry("out/a", DATA_KIND_FILE, 2), 0);
 	assert_int_equal(hear(DATA_DATA, "xyz", 3), -EPROTO);
 	assert_int_equal(hear(DATA_DONE, NULL, 0), -EPROTO);
@@ -192,6 +199,62 @@ static void what_is_missing_is_said(void **state)
 	assert_string_equal(data.gone, "d/r was not fetched from node n2: the job has not made it");
 }
 
+/* One name that no terminal likes must not cost the other files. */
+static void strange_names_are_plain(void **state)
+{
+	(void)state;
+	assert_int_equal(hear(DATA_GONE, "out/a\nb\033[2J\302\233m\0is \033[1mno file", 29), 0);
+	assert_int_equal(hear_file("out/c", "c", "c"), 0);
+	assert_int_equal(hear(DATA_DONE, NULL, 0), 0);
+	assert_content("out/c", "c");
+	assert_string_equal(data.gone,
+			    "out/a?b?[2J??m was not fetched from node n2: is ?[1mno file");
+}
+
+static void holes_stay_holes(void **state)
+{
+	const uint8_t hole[DATA_HOLE_SIZE] = {0, 0, 1}; /* 2^40 */
+	uint8_t hash[DATA_HASH];
+	struct data_hash *h = data_hash_new();
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(hear_entry("out", DATA_KIND_FILE, (1ull << 41) + 1), 0);
+	assert_int_equal(hear(DATA_HOLE, hole, 7), -EPROTO);
+	assert_int_equal(hear(DATA_HOLE, hole, sizeof(hole)), 0);
+	assert_int_equal(hear(DATA_DATA, "x", 1), 0);
+	assert_int_equal(hear(DATA_HOLE, hole, sizeof(hole)), 0);
+	assert_int_equal(hear(DATA_HOLE, hole, sizeof(hole)), -EPROTO); /* longer than it said */
+	data_hash_add(h, hole, sizeof(hole));
+	data_hash_add(h, "x", 1);
+	data_hash_add(h, hole, sizeof(hole));
+	data_hash_end(h, hash);
+	assert_int_equal(hear(DATA_FILE, hash, sizeof(hash)), 0);
+	assert_int_equal(stat("out", &st), 0);
+	assert_true(st.st_size == (1ll << 41) + 1 && st.st_blocks < 100);
+	assert_string_equal(data.gone, "");
+}
+
+/* A client that is killed leaves nothing: a file has no name before it is whole. */
+static void half_a_file_has_no_name(void **state)
+{
+	(void)state;
+	assert_int_equal(hear_entry("out/a", DATA_KIND_FILE, 5), 0);
+	assert_int_equal(hear(DATA_DATA, "aft", 3), 0);
+	if (*data.temporary)
+		skip(); /* this file system cannot do that */
+	assert_int_equal(system("[ -z \"$(ls -A out)\" ]"), 0);
+}
+
+/* Nobody fills a home with names. */
+static void entries_are_bounded(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < DATA_ENTRIES; i++)
+		assert_int_equal(hear_entry("out", DATA_KIND_DIRECTORY, 0), 0);
+	assert_int_equal(hear_entry("out", DATA_KIND_DIRECTORY, 0), -EPROTO);
+}
+
 #define FETCH(test) cmocka_unit_test_setup_teardown(test, begin_fetch, end_fetch)
 
 int main(void)
@@ -203,6 +266,10 @@ int main(void)
 		FETCH(half_a_file_is_none),
 		FETCH(what_is_no_conversation_is_refused),
 		FETCH(what_is_missing_is_said),
+		FETCH(strange_names_are_plain),
+		FETCH(holes_stay_holes),
+		FETCH(half_a_file_has_no_name),
+		FETCH(entries_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
