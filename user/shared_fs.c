@@ -43,7 +43,7 @@ static void unescape(char *text)
 
 /* A line of the table: which directory of what is mounted where. */
 struct mounted {
-	char *root, *point, *type, *source;
+	char *root, *point, *type, *source, *options; /* options: those of the file system */
 };
 
 static char *mount_word(char **at)
@@ -72,6 +72,8 @@ static bool mount_parse(char *line, struct mounted *m)
 	m->source = m->type ? mount_word(&at) : NULL;
 	if (!m->source)
 		return false;
+	word = mount_word(&at);
+	m->options = word ? word : at;
 	unescape(m->root);
 	unescape(m->point);
 	unescape(m->source);
@@ -96,7 +98,30 @@ static int mount_name(const struct mounted *m, const char *rest, char *out, size
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-int shared_fs_name(const char *table, const char *path, char *out, size_t size)
+/* The address that the kernel has for the server: nfs and smb say it among the options. */
+static int mount_server(const struct mounted *m, const char *rest, char *out, size_t size)
+{
+	static const char key[] = "addr=";
+	const char *at = m->options;
+	int n;
+
+	(void)rest;
+	while (at && strncmp(at, key, sizeof(key) - 1) != 0) {
+		at = strchr(at, ',');
+		at += at != NULL;
+	}
+	if (!at)
+		return -ENXIO;
+	at += sizeof(key) - 1;
+	n = snprintf(out, size, "%.*s", (int)strcspn(at, ", \n"), at);
+	return n <= 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+/* Calls TELL for the mount that has PATH, and for what is below it, if it is shared. */
+static int mount_find(const char *table, const char *path,
+		      int (*tell)(const struct mounted *m, const char *rest, char *out,
+				  size_t size),
+		      char *out, size_t size)
 {
 	FILE *file = fopen(table, "re");
 	char *line = NULL;
@@ -113,9 +138,37 @@ int shared_fs_name(const char *table, const char *path, char *out, size_t size)
 		if (n < 0 || n < best)
 			continue;
 		best = n;
-		rc = shared_fs_is(m.type) ? mount_name(&m, path + n, out, size) : -ENOENT;
+		rc = shared_fs_is(m.type) ? tell(&m, path + n, out, size) : -ENOENT;
 	}
 	free(line);
 	fclose(file);
 	return rc;
+}
+
+int shared_fs_name(const char *table, const char *path, char *out, size_t size)
+{
+	return mount_find(table, path, mount_name, out, size);
+}
+
+int shared_fs_server(const char *table, const char *path, char *out, size_t size)
+{
+	return mount_find(table, path, mount_server, out, size);
+}
+
+bool shared_fs_exported(const char *exports, const char *path)
+{
+	FILE *file = fopen(exports, "re");
+	char *line = NULL;
+	size_t room = 0;
+	bool found = false;
+
+	while (file && !found && getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\t\n")] = 0;
+		unescape(line);
+		found = *line == '/' && mount_covers(line, path) >= 0;
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
 }
