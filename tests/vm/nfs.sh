@@ -21,6 +21,7 @@ if [ -d build/vm/emulator ]; then
 	emulator=("$unpacked/bin/qemu-system-x86_64" -L "$unpacked/share/seabios"
 		-L "$unpacked/share/qemu")
 fi
+key=$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')
 boot() { # NODE NETWORK-ARGUMENT...
 	local node=$1
 	shift
@@ -28,7 +29,7 @@ boot() { # NODE NETWORK-ARGUMENT...
 	timeout --kill-after=5 "$seconds" "${emulator[@]}" -accel tcg,thread=multi -cpu max,la57=off \
 		-smp 1 -m 768M -nodefaults -display none -no-reboot -kernel "$dir/vmlinuz" \
 		-initrd "$work/initramfs" -append "console=ttyS0 panic=-1 quiet iocom_expect=measures \
-iocom_node=$node iocom_limit=$seconds" \
+iocom_node=$node iocom_key=$key iocom_limit=$seconds" \
 		-serial "file:$dir/nfs.$node.console" -serial "file:$work/$node.output" -monitor none \
 		-drive "file=$work/$node.disk,if=virtio,format=raw,cache=unsafe,discard=unmap" \
 		"$@" </dev/null >"$work/$node.qemu" 2>&1 &
