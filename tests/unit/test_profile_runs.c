@@ -177,6 +177,39 @@ static void test_shared(void **state)
 	NEAR(cached_at(&e, "n2"), 50);
 }
 
+/* Runs of a file of before shared file systems were told are kept, and read none there. */
+static void test_before_shared(void **state)
+{
+	static const char sql[] = "ALTER TABLE run DROP COLUMN shared_read_mb;"
+				  "ALTER TABLE run DROP COLUMN shared_written_mb;"
+				  "PRAGMA user_version=5";
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80];
+	struct profile_expected e;
+	sqlite3 *db;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/profile.db", dir);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	ran("grep", 7, 50, 50, "n1", 1000);
+	profile_close(store);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	e = expect("grep", 7, 50, "n1", 1010);
+	assert_int_equal(e.used, 1);
+	NEAR(e.profile.read_mb, 50);
+	NEAR(e.profile.shared_read_mb, 0);
+	assert_int_equal(e.ncached, 0);
+	ran_shared(7, 50, "n1", 1020);
+	NEAR(expect("md5sum", 7, 50, "n1", 1030).profile.shared_read_mb, 50);
+	profile_close(store);
+	store = NULL;
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
 /* So many runs are kept of each kind; the newest ones. */
 static void test_kept(void **state)
 {
@@ -494,6 +527,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_sizes, begin, finish),
 		cmocka_unit_test_setup_teardown(test_warm, begin, finish),
 		cmocka_unit_test_setup_teardown(test_shared, begin, finish),
+		cmocka_unit_test(test_before_shared),
 		cmocka_unit_test_setup_teardown(test_kept, begin, finish),
 		cmocka_unit_test_setup_teardown(test_absurd, begin, finish),
 		cmocka_unit_test_setup_teardown(test_set, begin, finish),
