@@ -10,7 +10,9 @@ build=$1 suite=$2
 dir=build/vm/$suite
 seconds=${IOCOM_VM_SECONDS:-420}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+machines=()
+trap 'kill "${machines[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
 bash tests/vm/initramfs.sh "$build" "$dir" "$work/initramfs" nfs || {
 	echo "not ok 1 - an initramfs for $suite"
 	exit 1
@@ -33,6 +35,7 @@ iocom_node=$node iocom_key=$key iocom_limit=$seconds" \
 		-serial "file:$dir/nfs.$node.console" -serial "file:$work/$node.output" -monitor none \
 		-drive "file=$work/$node.disk,if=virtio,format=raw,cache=unsafe,discard=unmap" \
 		"$@" </dev/null >"$work/$node.qemu" 2>&1 &
+	machines+=($!)
 }
 link() { # NUMBER SERVER MAC
 	printf '%s\n' -netdev "stream,id=net$1,server=$2,addr.type=unix,addr.path=$work/link$1" \

@@ -81,7 +81,7 @@ over() { [ -e /run/over ]; }
 serve() {
 	modprobe nfsd
 	mkdir -p $share/work /var/lib/nfs
-	for file in data other; do
+	for file in data other third fourth fifth big; do
 		dd if=/dev/urandom of=$share/work/$file bs=1M count=20 2>/dev/null
 	done
 	mount -t nfsd nfsd /proc/fs/nfsd
@@ -104,33 +104,138 @@ server)
 	serve >/tmp/serve 2>&1 || sed 's/^/# /' /tmp/serve
 	agent || echo "not ok 1 - the agent of $node answers"
 	soon 600 over
+	sleep 2 # the job that says so ends
 	exit 0
 	;;
 client2)
 	take || echo "not ok 1 - $node mounts: $(cat /tmp/mount)"
 	agent || echo "not ok 1 - the agent of $node answers"
 	soon 600 over
+	sleep 2
 	exit 0
 	;;
 esac
-uptime
-ok "the client mounts" take
-ok "the agent answers" agent
+# What the class NAME needs of FIELD, times 1000, as a whole number.
+needs() { # NAME FIELD
+	"$build/iocom" profile show "$1" --json | tr -d '\n ' |
+		sed -n "s/.*\"$2\":{\"value\":\([0-9.]*\).*/\1/p" | awk '{ printf "%d", $1 * 1000 }'
+}
+between() { [ "$2" -ge "$1" ] && [ "$2" -le "$3" ]; } # LEAST VALUE MOST
+at() { # NODE COMMAND...: there, from /
+	peer=$1
+	shift
+	(cd / && "$build/iocom" run -n --node "$peer" -- "$@")
+}
+sectors() { at "$1" awk '$3 == "vda" { print $6 }' /proc/diskstats; } # read, of 512 bytes
+forget() { at "$1" sh -c 'echo 3 >/proc/sys/vm/drop_caches'; }
+runs() { "$build/iocom" run -n --node "$1" -- md5sum "$2"; } # NODE FILE
+# Decides on a file that a job of little computation reads; the answer and the view are kept.
+decide() { "$build/iocom" place --cpu-time "${2:-0.1}" --force --save-view /tmp/view --json -- md5sum "$1" >/tmp/place; }
+chosen() { tr -d '\n ' </tmp/place | sed -n 's/.*"node":"\([a-z0-9]*\)","nodes".*/\1/p'; }
+at_home_ms() { tr -d '\n ' </tmp/place | sed -n 's/.*"home_ms":\([0-9]*\).*/\1/p'; }
+view_has() { tr -d '\n ' </tmp/view | grep -e "$1" >/dev/null; }
+decides() { # NODE FILE [CPU-TIME]
+	decide "$2" "${3:-0.1}" && echo "chose $(chosen)" && cat /tmp/place && [ "$(chosen)" = "$1" ]
+}
+explains() { # FILE TEXT
+	"$build/iocom" place -- md5sum "$1" | tr '\n' ' ' >/tmp/text
+	cat /tmp/text
+	grep -e "$2" /tmp/text >/dev/null
+}
+
+ok "a client mounts" take
+ok "its agent answers" agent
 ok "it knows server and client" soon 90 knows 3
 cd $share/work || exit 1
-uptime
-time "$build/iocom" run -n --node client1 -- dd if=data of=/dev/null bs=128K
-uptime
-"$build/iocom" profile show dd
-"$build/iocom" profile show dd --json
-time "$build/iocom" run -n --node client1 -- dd if=data of=/dev/null bs=128K
-"$build/iocom" profile show dd
-"$build/iocom" place -- dd if=data of=/dev/null bs=128K
-"$build/iocom" place -- dd if=other of=/dev/null bs=128K
-"$build/iocom" nodes
-uptime
-for peer in server client2; do
-	time "$build/iocom" run -n --node $peer -- touch /run/over
+
+forget server
+before=$(sectors server) own=$(awk '$3 == "vda" { print $6 }' /proc/diskstats)
+ok "a job reads a file of the shared file system" runs client1 data
+read=$((($(sectors server) - before) / 2048)) own=$(($(awk '$3 == "vda" { print $6 }' /proc/diskstats) - own))
+echo "# a job at a client read 20 MiB: the server's disk $read MiB, the client's $own sectors"
+ok "its class learns these bytes as shared ones, exactly" between 20971 "$(needs md5sum shared_read_mb)" 20972
+ok "and no request of the client's disk" between 0 "$(needs md5sum requests)" 0
+ok "the client's disk read nothing of it" between 0 "$own" 64
+ok "the server's disk did" between 20 "$read" 24
+
+ok "the decision knows who serves it" decide other
+ok "and looks at that node's disk" view_has '"shared":{"read_mb":20.97[0-9]*,"written_mb":0.0,"server":"server"}'
+idle=$(at_home_ms)
+ok "explain says it in numbers" explains other 'it reads 21.0 MB and writes 0.0 MB there; server serves it, whose disk is'
+decide data
+ok "and who has the file in its page cache" view_has '"cached":{"client1":20.97'
+cached=$(at_home_ms)
+echo "# expected at the client: $cached ms with the file cached, $idle ms without"
+ok "which costs less" test "${idle:-0}" -ge $((${cached:-$idle} + 1000))
+ok "explain says that, too" explains data 'Page caches have of it: 21.0 MB at client1'
+runs client1 data >/dev/null
+ok "a job whose file is cached reads nothing from the server" decide data
+ok "so it is taken to be there" view_has '"cached":{"client1":20.97'
+
+"$build/iocom" run --detach -n -- sh -c 'until [ -e /run/stop ]; do :; done' >/dev/null
+ok "beside a job that computes it stays where its file is" soon 30 decides client1 data 0.3
+ok "and leaves if it must read the file anyway" soon 30 decides client2 other 0.3
+: >/run/stop
+
+at server sh -c "until [ -e /run/stop ]; do dd if=$share/work/big of=/dev/null bs=1M iflag=direct 2>/dev/null; done" &
+reader=$!
+slower() { decide other && [ "$(at_home_ms)" -ge $((idle * 3 / 2)) ]; }
+ok "a busy disk of the server delays the job wherever it runs" soon 60 slower
+echo "# expected at the client: $idle ms beside an idle disk of the server, $(at_home_ms) ms beside a busy one"
+"$build/iocom" nodes | sed 's/^/# /'
+at server touch /run/stop
+wait $reader
+
+forget client2
+# What client2 does as a home.
+cat >$share/work/home2 <<'END'
+cd /var/tmp/share/work
+iocom=$1/iocom
+$iocom run -n --node client1 -- md5sum third >/dev/null || exit
+$iocom place --cpu-time 0.1 --json -- md5sum third
+END
+sends() {
+	at client2 sh $share/work/home2 "$build" >/tmp/place || return
+	cat /tmp/place
+	[ "$(chosen)" = client1 ]
+}
+ok "another home sends the job where its file is cached" sends
+
+forget server
+"$build/iocom" profile forget md5sum >/dev/null
+ok "a job runs at the server" runs server fourth
+ok "what its disk did there is shared I/O of the class" between 20971 "$(needs md5sum shared_read_mb)" 22100
+ok "and no request of a node's own disk" between 0 "$(needs md5sum requests)" 0
+decide fourth
+ok "the server's cache has the file" view_has '"cached":{"server":20.97'
+ok "so the job goes to the server" decides server fourth
+
+cd / || exit 1
+at client2 sh -c "cd /; umount -l $share; mkdir -p $share/work" >/dev/null
+at server sh -c 'echo 0 >/proc/fs/nfsd/threads' 2>/dev/null
+sleep 2 # attributes of the directory are believed for a second
+refused() {
+	at client2 sh -c "cd $share/work && $build/iocom run -n --node client1 -- true" 2>&1 | tr '\n' ' ' |
+		tee /tmp/refused
+	grep -e "working directory $share/work: its file system did not answer within 1000 ms" /tmp/refused >/dev/null
+}
+ok "the server is gone: a client's agent says so" refused
+sed 's/^/# /; s/$/\n/' /tmp/refused
+ok "and answers" answers
+ok "and runs other jobs" at client1 true
+at server rpc.nfsd 2
+reads() { timeout -k 1 20 dd if=$share/work/fifth of=/dev/null bs=1M 2>/dev/null; }
+ok "the server is back: the client reads on" soon 90 reads
+
+ip link set eth0 down
+ok "the link is cut: the agent answers" answers
+ok "and runs jobs" "$build/iocom" run -n -- true
+ok "it says that the others are silent" soon 30 knows 1
+ok "and still answers" answers
+ip link set eth0 up
+ok "the link is back: it knows them again" soon 60 knows 3
+ok "and the client reads on" soon 60 reads
+for peer in client2 server; do
+	at $peer touch /run/over
 done
-uptime
 echo "1..$n"
