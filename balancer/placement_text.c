@@ -288,7 +288,8 @@ static void print_shared(const struct placement *p, FILE *out)
 		snprintf(held + n, sizeof(held) - n, "%s %.1f MB at %s", n ? "," : "", mb, name);
 	}
 	say(out, 0,
-	    "Shared file system: it reads %.1f MB and writes %.1f MB there; %s. Page caches have of "
+	    "Shared file system: it reads %.1f MB and writes %.1f MB there; %s. Page caches have "
+	    "of "
 	    "it:%s.",
 	    read, written, served, *held ? held : " nothing that is known");
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Which file systems several machines share (NFS, SMB, Lustre, GPFS, BeeGFS, Ceph, sshfs ...), who
- * serves them, and whether two machines see the same one at the same path: a job's data that is there need not be
- * copied.  The answer comes from the mount table, which asks no server: one that is gone holds
- * nobody up.
+ * serves them, and whether two machines see the same one at the same path: a job's data that is
+ * there need not be copied.  The answer comes from the mount table, which asks no server: one that
+ * is gone holds nobody up.
  */
 #ifndef IOCOM_SHARED_FS_H
 #define IOCOM_SHARED_FS_H

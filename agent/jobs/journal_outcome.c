@@ -37,8 +37,8 @@ int journal_home_expected(struct journal *j, const char *job, struct journal_exp
 	sqlite3_stmt *st = journal_select(
 		j,
 		"SELECT submit_ns, policy, " JOURNAL_EXPECTATION
-		", " JOURNAL_KEPT("input_bytes") ", " JOURNAL_KEPT(
-			"input_id") ", " JOURNAL_KEPT("shared_server") " FROM home WHERE job=?1",
+		", " JOURNAL_KEPT("input_bytes") ", " JOURNAL_KEPT("input_id") ", " JOURNAL_KEPT(
+			"shared_server") " FROM home WHERE job=?1",
 		"s", job);
 	int rc;
 

@@ -136,7 +136,8 @@ static int (*const profile_steps[])(const struct database *d, struct iocom_err *
 static const struct database_layout profile_layout = {
 	.what = "the class profiles",
 	.advice = "",
-	.schema = PROFILE_TABLE BEHAVIOUR_TABLE ERROR_TABLE DOUBT_TABLE RUN_TABLE RUN_SHARED PIN_TABLE,
+	.schema = PROFILE_TABLE BEHAVIOUR_TABLE ERROR_TABLE DOUBT_TABLE RUN_TABLE RUN_SHARED
+		PIN_TABLE,
 	.steps = profile_steps,
 	.version = sizeof(profile_steps) / sizeof(*profile_steps),
 	.probe = "SELECT uid, class, runs, cpu_ms, requests, request_mb, fault_requests, fault_mb,"

@@ -20,12 +20,18 @@ static const struct {
 	const char *name;
 	size_t offset;
 } profile_needs[PROFILE_NEEDS] = {
-	[PROFILE_CPU_MS] = NEED(cpu_ms),	 [PROFILE_REQUESTS] = NEED(requests),
-	[PROFILE_REQUEST_MB] = NEED(request_mb), [PROFILE_READ_MB] = NEED(read_mb),
-	[PROFILE_WRITTEN_MB] = NEED(written_mb), [PROFILE_FAULT_REQUESTS] = NEED(fault_requests),
-	[PROFILE_FAULT_MB] = NEED(fault_mb),	 [PROFILE_MEMORY_MB] = NEED(memory_mb),
-	[PROFILE_COM_MS] = NEED(com_ms),	 [PROFILE_DISK_MS] = NEED(disk_ms),
-	[PROFILE_WALL_MS] = NEED(wall_ms),	 [PROFILE_REST_MS] = NEED(rest_ms),
+	[PROFILE_CPU_MS] = NEED(cpu_ms),
+	[PROFILE_REQUESTS] = NEED(requests),
+	[PROFILE_REQUEST_MB] = NEED(request_mb),
+	[PROFILE_READ_MB] = NEED(read_mb),
+	[PROFILE_WRITTEN_MB] = NEED(written_mb),
+	[PROFILE_FAULT_REQUESTS] = NEED(fault_requests),
+	[PROFILE_FAULT_MB] = NEED(fault_mb),
+	[PROFILE_MEMORY_MB] = NEED(memory_mb),
+	[PROFILE_COM_MS] = NEED(com_ms),
+	[PROFILE_DISK_MS] = NEED(disk_ms),
+	[PROFILE_WALL_MS] = NEED(wall_ms),
+	[PROFILE_REST_MS] = NEED(rest_ms),
 	[PROFILE_SHARED_READ_MB] = NEED(shared_read_mb),
 	[PROFILE_SHARED_WRITTEN_MB] = NEED(shared_written_mb),
 };

@@ -10,8 +10,8 @@
  *   at the disk of s   S(k) = 1000 m(k) / q * s_s(q)          q: the job's request size, KB
  *   on the way         W(k) = 1000 m(k) / min(b_k, b_s)       ms; 0 at k = s
  *
- * If no node is known to be the server, S is 0, and b_k alone counts.  The candidate's own disk does
- * not appear.
+ * If no node is known to be the server, S is 0, and b_k alone counts.  The candidate's own disk
+ * does not appear.
  */
 #include "balancer/rules/rules_private.h"
 
@@ -93,6 +93,5 @@ double rules_shared_response(const struct rules_decision *d, const struct rules_
 	if (server == NULL)
 		return way.network_ms;
 	return way.network_ms +
-	       way.requests *
-		       rules_disk_response(d, server, shared_request_kb(d->request, server));
+	       way.requests * rules_disk_response(d, server, shared_request_kb(d->request, server));
 }

@@ -22,11 +22,7 @@
 static const struct field job_fields[] = {JOB_FIELDS};
 /* Those of the job that the decision is about; a charge brings no corrections. */
 static const struct field asked_fields[] = {
-	JOB_FIELDS,
-	KNOWN("corrections"),
-	KNOWN("correction"),
-	KNOWN("held"),
-	KNOWN("shared"),
+	JOB_FIELDS, KNOWN("corrections"), KNOWN("correction"), KNOWN("held"), KNOWN("shared"),
 };
 static const struct field shared_fields[] = {
 	FIELD_OF(FIELD_NUMBER, rules_shared, read_mb),
@@ -194,9 +190,9 @@ static int read_server(struct field_reader *r, const json_t *name, const struct 
 		       struct rules_shared *shared)
 {
 	size_t mark = field_enter(r, "server", 0);
-	int rc = json_is_string(name) ? correction_node(r, places, json_string_value(name),
-							&shared->server)
-				      : field_expected(r, "the name of a node", name);
+	int rc = json_is_string(name)
+			 ? correction_node(r, places, json_string_value(name), &shared->server)
+			 : field_expected(r, "the name of a node", name);
 
 	shared->served = !rc;
 	if (!rc)

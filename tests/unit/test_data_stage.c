@@ -198,7 +198,7 @@ static void who_serves_them_is_told(void **state)
 		const char *path, *server;
 		int rc;
 	} rows[] = {
-		{"/nfs/a", "10.0.0.7", 0},   {"/smb", "fd00::7", 0}, {"/work dir/x", NULL, -ENXIO},
+		{"/nfs/a", "10.0.0.7", 0}, {"/smb", "fd00::7", 0},  {"/work dir/x", NULL, -ENXIO},
 		{"/home/u", NULL, -ENXIO}, {"/tmp", NULL, -ENOENT},
 	};
 	char path[] = "/tmp/iocom-mounts-XXXXXX", server[64];

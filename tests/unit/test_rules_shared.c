@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A job's I/O on a shared file system (MODEL 2.11), with values computed by hand: 200 MB in requests
- * of 1 MB take 200 * 25 ms = 5 s at a server's disk of 40 MB/s, and 1.6 s over a link of 125 MB/s.
+ * A job's I/O on a shared file system (MODEL 2.11), with values computed by hand: 200 MB in
+ * requests of 1 MB take 200 * 25 ms = 5 s at a server's disk of 40 MB/s, and 1.6 s over a link of
+ * 125 MB/s.
  */
 #include "tests/unit/rules_fixture.h"
 
@@ -108,7 +109,8 @@ static void the_servers_disk_and_the_way_count(void **state)
 	}
 }
 
-/* A busy disk delays the job if it is the server's, wherever the job runs; its own node's does not. */
+/* A busy disk delays the job if it is the server's, wherever the job runs; its own node's does not.
+ */
 static void the_candidates_disk_does_not_count(void **state)
 {
 	const struct rules_sharers busy = {.disk = 1, .disk_left_ms = FOREVER_MS};
@@ -135,9 +137,9 @@ static void it_stays_where_the_data_is_and_goes_there(void **state)
 	struct rules_node nodes[] = THREE;
 
 	(void)state;
-	assert_int_equal(shared_chosen(nodes, 2, &(struct rules_request){
-							.cpu_ms = CPU_MS, .memory_mb = 4,
-							.tasks = 1}),
+	assert_int_equal(shared_chosen(nodes, 2,
+				       &(struct rules_request){
+					       .cpu_ms = CPU_MS, .memory_mb = 4, .tasks = 1}),
 			 HOME);
 	nodes[HOME].sharers = (struct rules_sharers){.cpu = 1, .cpu_left_ms = FOREVER_MS};
 	job.shared.served = false; /* so the server's own advantage does not count */
