@@ -2,10 +2,14 @@
 /* See shared_fs.h. */
 #include "user/shared_fs.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool shared_fs_is(const char *type)
 {
@@ -170,5 +174,77 @@ bool shared_fs_exported(const char *exports, const char *path)
 	free(line);
 	if (file)
 		fclose(file);
+	return found;
+}
+
+/* Returns the length of the host that NAME begins with, as nfs writes it: "a", "[::1]"; 0: none. */
+static size_t name_host(const char *name)
+{
+	const char *end = *name == '[' ? strchr(name, ']') : NULL;
+
+	if (*name == '[')
+		return end ? (size_t)(end + 1 - name) : 0;
+	return strcspn(name, ":");
+}
+
+bool shared_fs_is_export(const char *name, const char *path)
+{
+	const char *export = name + name_host(name), *directory;
+	size_t n;
+
+	if (*export ++ != ':' || *export != '/')
+		return false;
+	directory = strrchr(export, ':');
+	if (!directory)
+		return false;
+	n = (size_t)(directory - export);
+	while (n && export[n - 1] == '/')
+		n--;
+	directory += strcmp(directory, ":/") ? 1 : 2;
+	return !strncmp(path, export, n) && !strcmp(path + n, directory);
+}
+
+static bool own_address(const struct ifaddrs *list, int family, const void *address)
+{
+	for (; list; list = list->ifa_next) {
+		const struct sockaddr *a = list->ifa_addr;
+
+		if (!a || a->sa_family != family)
+			continue;
+		if (family == AF_INET && !memcmp(&((const struct sockaddr_in *)a)->sin_addr,
+						 address, sizeof(struct in_addr)))
+			return true;
+		if (family == AF_INET6 && !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+						  address, sizeof(struct in6_addr)))
+			return true;
+	}
+	return false;
+}
+
+bool shared_fs_is_own(const char *name)
+{
+	size_t n = name_host(name);
+	char host[256], own[256] = "";
+	struct in6_addr address;
+	struct ifaddrs *list;
+	bool found;
+	int family;
+
+	if (n >= sizeof(host) || !name[n])
+		return false;
+	snprintf(host, sizeof(host), "%.*s", (int)n, name);
+	if (*host == '[') {
+		memmove(host, host + 1, strlen(host));
+		host[strcspn(host, "]")] = 0;
+	}
+	family = inet_pton(AF_INET, host, &address) == 1    ? AF_INET
+		 : inet_pton(AF_INET6, host, &address) == 1 ? AF_INET6
+							    : AF_UNSPEC;
+	if (family == AF_UNSPEC)
+		return !gethostname(own, sizeof(own) - 1) && !strcmp(host, own);
+	if (getifaddrs(&list))
+		return false;
+	found = own_address(list, family, &address);
+	freeifaddrs(list);
 	return found;
 }

@@ -33,6 +33,13 @@ int shared_fs_server(const char *table, const char *path, char *out, size_t size
  */
 bool shared_fs_exported(const char *exports, const char *path);
 #define SHARED_FS_EXPORTS "/var/lib/nfs/etab"
+/*
+ * Returns whether NAME (of shared_fs_name) is the directory PATH of the NFS server's own file
+ * systems: "HOST:EXPORT:DIRECTORY", where both paths together are PATH.
+ */
+bool shared_fs_is_export(const char *name, const char *path);
+/* Returns whether NAME begins with an address of this machine, or with its name. */
+bool shared_fs_is_own(const char *name);
 #define SHARED_FS_HERE	  "@" /* in place of a server's address: the machine that says so */
 
 #endif

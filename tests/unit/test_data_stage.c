@@ -237,6 +237,28 @@ static void what_is_exported_is_told(void **state)
 	assert_false(shared_fs_exported(path, "/data"));
 }
 
+static void the_servers_own_directory_is_known(void **state)
+{
+	char own[300], host[256] = "";
+
+	(void)state;
+	assert_true(shared_fs_is_export("n1:/srv:/", "/srv"));
+	assert_true(shared_fs_is_export("n1:/srv:/a/b", "/srv/a/b"));
+	assert_true(shared_fs_is_export("n1:/:/srv", "/srv"));
+	assert_true(shared_fs_is_export("[fd00::7]:/srv:/a", "/srv/a"));
+	assert_false(shared_fs_is_export("n1:/srv:/a", "/srv/b"));
+	assert_false(shared_fs_is_export("n1:/other:/a", "/srv/a"));
+	assert_false(shared_fs_is_export("n1:/srv:/a", "/srv"));
+	assert_false(shared_fs_is_export("//n1/srv:/a", "/srv/a"));
+	assert_false(shared_fs_is_export("n1", "/srv") || shared_fs_is_export("", "/srv") ||
+		     shared_fs_is_export("[n1", "/srv") || shared_fs_is_export("n1:/srv", "/srv"));
+	assert_int_equal(gethostname(host, sizeof(host) - 1), 0);
+	snprintf(own, sizeof(own), "%s:/srv:/", host);
+	assert_true(shared_fs_is_own(own) && shared_fs_is_own("127.0.0.1:/srv:/"));
+	assert_false(shared_fs_is_own("192.0.2.77:/srv:/") || shared_fs_is_own("127.0.0.1") ||
+		     shared_fs_is_own("[fd00::7]:/srv:/") || shared_fs_is_own(""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +267,7 @@ int main(void)
 		cmocka_unit_test(entries_come_back),
 		cmocka_unit_test(who_serves_them_is_told),
 		cmocka_unit_test(what_is_exported_is_told),
+		cmocka_unit_test(the_servers_own_directory_is_known),
 		cmocka_unit_test(entries_that_are_none_are_refused),
 		cmocka_unit_test(stats_come_back),
 		cmocka_unit_test(hashes_are_blake2b),
