@@ -57,7 +57,7 @@ network() {
 }
 agent() {
 	mkdir -p /etc/iocom /etc/munge /run/munge /var/lib/munge /var/log/munge
-	printf %s "$iocom_key" >/etc/munge/munge.key
+	printf %s "${iocom_key:?}" >/etc/munge/munge.key
 	chmod 400 /etc/munge/munge.key
 	chmod 755 /run/munge /var/tmp
 	munged --force --num-threads=2 >/tmp/munged.log 2>&1
@@ -126,6 +126,7 @@ at() { # NODE COMMAND...: there, from /
 	shift
 	(cd / && "$build/iocom" run -n --node "$peer" -- "$@")
 }
+# shellcheck disable=SC2016 # for awk
 sectors() { at "$1" awk '$3 == "vda" { print $6 }' /proc/diskstats; } # read, of 512 bytes
 forget() { at "$1" sh -c 'echo 3 >/proc/sys/vm/drop_caches'; }
 runs() { "$build/iocom" run -n --node "$1" -- md5sum "$2"; } # NODE FILE
