@@ -2,6 +2,9 @@
 /* See placement_data.h. */
 #include "balancer/placement_data.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "user/shared_fs.h"
 
 _Static_assert(PLACEMENT_SHARED_MAX == SHARED_FS_MAX, "a request names any of them");
@@ -51,6 +54,11 @@ int placement_data_look(struct placement_data *data, struct placement_request *r
 	if (cwd && !shared_fs_name(SHARED_FS_TABLE, cwd, ask->shared, sizeof(ask->shared)))
 		return 0;
 	*ask->shared = 0;
+	if (cwd && strlen(cwd) < sizeof(ask->shared) - sizeof(SHARED_FS_HERE) &&
+	    shared_fs_exported(SHARED_FS_EXPORTS, cwd)) {
+		snprintf(ask->shared, sizeof(ask->shared), SHARED_FS_HERE ":%s", cwd);
+		return 0;
+	}
 	rc = data_set_look(&data->set, &request->names, executable, err);
 	if (rc)
 		return rc;

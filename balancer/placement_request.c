@@ -15,6 +15,7 @@
 #include "balancer/client.h"
 #include "balancer/job_class.h"
 #include "balancer/job_input.h"
+#include "user/shared_fs.h"
 #include "user/utf8.h"
 
 const char ask_help[] =
@@ -311,6 +312,18 @@ int placement_request_needs(const struct placement_request *r, struct need_optio
 	return data_of_names(r, out, err) ? -EINVAL : requests_of_bytes(r, out, err);
 }
 
+/* Names who serves the shared file system of CWD; "": it is on none, or nobody says. */
+static void request_server(const char *cwd, char out[IOCOM_NAME_MAX])
+{
+	int rc = shared_fs_server(SHARED_FS_TABLE, cwd, out, IOCOM_NAME_MAX);
+
+	if (!rc)
+		return;
+	*out = 0;
+	if (rc == -ENOENT && shared_fs_exported(SHARED_FS_EXPORTS, cwd))
+		strcpy(out, SHARED_FS_HERE);
+}
+
 int placement_request_pack(const struct placement_request *r, bool run, const char *cwd,
 			   const char *executable, char *const *command, msgpack_sbuffer *out,
 			   struct iocom_err *err)
@@ -327,6 +340,7 @@ int placement_request_pack(const struct placement_request *r, bool run, const ch
 	if (data_of_names(r, &ask.need, err) || requests_of_bytes(r, &ask.need, err))
 		return -EINVAL;
 	strcpy(ask.cwd, cwd);
+	request_server(cwd, ask.shared_server);
 	strcpy(ask.executable, executable);
 	placement_request_class(r, command, ask.class_name);
 	utf8_line(r->shown ? shown : command, ask.command, sizeof(ask.command));

@@ -284,6 +284,47 @@ static void print_data(const struct placement *p, FILE *out)
 	print_outputs(p, node, away, out);
 }
 
+static const struct iocom_vector *text_vector(const struct placement *p, const char *name)
+{
+	for (size_t i = 0; i < p->nnodes; i++)
+		if (!strcmp(p->nodes[i].vector.name, name))
+			return &p->nodes[i].vector;
+	return NULL;
+}
+
+/* Whose disk serves what the job does on a shared file system, and whose page cache has it. */
+static void print_shared(const struct placement *p, FILE *out)
+{
+	double read = p->need.value[NEED_SHARED_READ_MB], mb;
+	double written = p->need.value[NEED_SHARED_WRITTEN_MB];
+	const char *server = p->ask.shared_server, *text = p->ask.shared_cached;
+	char node[IOCOM_NAME_MAX], name[NODE_BYTES], served[NODE_BYTES + 64], held[512] = "";
+	const struct iocom_vector *v = text_vector(p, server);
+
+	if (!p->need_given || !(read + written > 0))
+		return;
+	listing_name(name, sizeof(name), server, NODE_WIDTH);
+	if (v)
+		snprintf(served, sizeof(served), "%s serves it, whose disk is %.0f %% busy", name,
+			 100 * v->disk_utilisation);
+	else if (*server)
+		snprintf(served, sizeof(served), "%s serves it, which is no node of this cluster",
+			 name);
+	else
+		snprintf(served, sizeof(served), "nobody says who serves it");
+	while (placement_held_next(&text, node, &mb)) {
+		size_t n = strlen(held);
+
+		listing_name(name, sizeof(name), node, NODE_WIDTH);
+		snprintf(held + n, sizeof(held) - n, "%s %.1f MB at %s", n ? "," : "", mb, name);
+	}
+	say(out, 0,
+	    "Shared file system: it reads %.1f MB and writes %.1f MB there; %s. Page caches have "
+	    "of "
+	    "it:%s.",
+	    read, written, served, *held ? held : " nothing that is known");
+}
+
 /* Lists where each task of a parallel job runs: "n1 2, n3 1". */
 static void print_tasks(const struct placement *p, FILE *out)
 {
@@ -569,6 +610,7 @@ void placement_text_print(const struct placement *p, const char *took, FILE *out
 	print_story(p, took, out);
 	placement_text_unmet(p, "Warning: ", out);
 	print_data(p, out);
+	print_shared(p, out);
 	print_need(p, out);
 	placement_text_print_reasons(&p->plan, out);
 	print_named(p, out);

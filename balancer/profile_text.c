@@ -151,6 +151,8 @@ static const struct profile_line {
 	{"written_mb", "  written", UNIT_MB, NULL, 1},
 	{"fault_requests", "for page faults", UNIT_NUMBER, NULL, 1},
 	{"fault_mb", "  read", UNIT_MB, NULL, 1},
+	{"shared_read_mb", "shared files read", UNIT_MB, "shared_read_mb", 1},
+	{"shared_written_mb", "  written", UNIT_MB, "shared_written_mb", 1},
 	{"com_ms", "communication", UNIT_MS, "com_ms", 1},
 	{"memory_mb", "memory", UNIT_MB, "memory_mb", 1},
 	{"disk_ms", "time at the disk", UNIT_MS, NULL, 1},

@@ -214,6 +214,7 @@ uint64_t cluster_view_charge(struct cluster_view *v, const struct view_charge *c
 	c->said.request.ncorrections = 0;
 	c->said.request.held = NULL;
 	c->said.request.nheld = 0;
+	c->said.request.shared = (struct rules_shared){0};
 	c->said.request.correction = 0;
 	c->entry = node->entry;
 	*(node->last ? &node->last->next : &node->first) = c;

@@ -227,19 +227,28 @@ static int walk_cwd(const struct job_order *o, const struct account *user, bool 
 /* The job's data is at home on a shared file system: here its directory must be the same one. */
 static void check_shared(const struct job_order *o, struct admission_verdict *v)
 {
-	char here[SHARED_FS_MAX];
+	bool of_home = !strncmp(o->shared, SHARED_FS_HERE ":", sizeof(SHARED_FS_HERE));
+	char here[SHARED_FS_MAX], server[IOCOM_ADDRESS_MAX];
 	int rc = shared_fs_name(SHARED_FS_TABLE, o->cwd, here, sizeof(here));
 
+	/* One of the two nodes may be the server, where the directory is on a disk. */
+	if (of_home && !rc && shared_fs_is_export(here, o->cwd) &&
+	    !shared_fs_server(SHARED_FS_TABLE, o->cwd, server, sizeof(server)) &&
+	    !strcmp(server, o->home_address))
+		return;
+	if (rc == -ENOENT && !of_home && shared_fs_is_export(o->shared, o->cwd) &&
+	    shared_fs_is_own(o->shared) && shared_fs_exported(SHARED_FS_EXPORTS, o->cwd))
+		return;
 	if (rc)
 		admission_refuse(
 			v, "path-missing",
 			"working directory %.80s is not on a shared file system here, but on "
 			"%.80s at home",
-			o->cwd, o->shared);
+			o->cwd, of_home ? o->shared + sizeof(SHARED_FS_HERE) : o->shared);
 	else if (strcmp(here, o->shared) != 0)
 		admission_refuse(v, "path-missing",
 				 "working directory %.60s is %.70s here, but %.70s at home", o->cwd,
-				 here, o->shared);
+				 here, of_home ? o->shared + sizeof(SHARED_FS_HERE) : o->shared);
 }
 
 bool admission_paths_in_memory(const struct job_order *o, const struct account *user)

@@ -302,6 +302,8 @@ void job_report_make(const struct job *job, double cpu_speed, struct job_report 
 		.request_kb = l->explicit_ops ? bytes / 1e3 / (double)l->explicit_ops : 0,
 		.memory_mb = rss / 1e6,
 		.read_kb = (double)l->explicit_read_bytes / 1e3,
+		.netfs_read_kb = (double)l->netfs_read_bytes / 1e3,
+		.netfs_written_kb = (double)l->netfs_write_bytes / 1e3,
 		.written_kb = (fmax((double)l->explicit_write_bytes, jobs_dirty_bytes(l)) +
 			       (double)job->metadata_bytes) /
 			      1e3,

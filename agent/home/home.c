@@ -59,6 +59,19 @@ static bool is_finished(const struct job_report *r)
 	return !strcmp(r->state, "exited") && r->value == 0;
 }
 
+/*
+ * At the server of its directory's file system the job's requests reach the disk as those of other
+ * nodes' jobs do there: to its class they are I/O on the shared file system, too.
+ */
+static void learn_at_server(struct profile *run)
+{
+	run->shared_read_mb += run->read_mb + run->fault_mb;
+	run->shared_written_mb += run->written_mb;
+	run->requests = run->request_mb = run->read_mb = run->written_mb = 0;
+	run->fault_requests = run->fault_mb = run->disk_ms = 0;
+	run->behaviour.fault_requests = run->behaviour.fault_kb = 0;
+}
+
 /* Learns from a job that ended by itself, not from one that was killed half-way. */
 static void home_learn(struct home *home, const char *from, uid_t uid, const char *class_name,
 		       const struct journal_expected *expected, const struct job_report *r)
@@ -75,6 +88,8 @@ static void home_learn(struct home *home, const char *from, uid_t uid, const cha
 	snprintf(run.class_name, sizeof(run.class_name), "%s", class_name);
 	snprintf(run.node, sizeof(run.node), "%s", from);
 	job_report_profile(r, &run.run);
+	if (!strcmp(from, expected->shared_server))
+		learn_at_server(&run.run);
 	learn_run(home, &run);
 }
 

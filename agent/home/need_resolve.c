@@ -29,6 +29,8 @@ static void from_profile(struct need *n, const struct profile *p, const struct p
 		need_set(n, NEED_IMPLICIT_SHARE, p->fault_requests / requests, NEED_PROFILE);
 	need_set(n, NEED_MEMORY_MB, p->memory_mb, NEED_PROFILE);
 	need_set(n, NEED_COM_MS, p->com_ms, NEED_PROFILE);
+	need_set(n, NEED_SHARED_READ_MB, p->shared_read_mb, NEED_PROFILE);
+	need_set(n, NEED_SHARED_WRITTEN_MB, p->shared_written_mb, NEED_PROFILE);
 	/* A class that never paged says nothing of what it would do where memory is short. */
 	if (profile_faults_per_ms(p) > 0)
 		need_set(n, NEED_FAULTS_PER_MS, profile_faults_per_ms(p), NEED_PROFILE);

@@ -24,10 +24,10 @@ struct place {
 	struct view_policy policy;
 	struct job_order order;
 	struct rules_request request;
-	char learned[PLACE_LEARNED], light[PLACE_LEARNED]; /* placement */
-	struct outcomes_factors factors;		   /* the request points to them */
-	struct rules_held held[PLACE_HELD];		   /* and to these */
-	uint64_t seed;					   /* the seed of the decision */
+	char learned[PLACE_LEARNED], light[PLACE_LEARNED];	/* placement */
+	struct outcomes_factors factors;			/* the request points to them */
+	struct rules_held held[PLACE_HELD], cached[PLACE_HELD]; /* and to these */
+	uint64_t seed;						/* the seed of the decision */
 	char candidates[PLACE_HOPS][IOCOM_NAME_MAX];
 	/* `at`: the next node to ask; behind the last one, home is next */
 	unsigned ncandidates, at;

@@ -4,6 +4,7 @@
  * go anywhere (DIOGENES, MODEL 4.5).  A class is light if jobs of it need, here and alone,
  *
  *   cpu_ms / cpu_speed + requests * (disk_fixed_ms + request_kb / disk_mb_per_s) + com_ms
+ *     + shared_mb / network_mb_per_s
  *
  * less than light_ms, and little memory, as at least LIGHT_RUNS runs of it showed.  Who names a
  * policy, a node or a need decides otherwise.
@@ -119,25 +120,29 @@ static bool class_is_free(const struct place *p, const struct profile_expected *
 	return !*ask->node && !*ask->policy;
 }
 
-static double class_service_ms(const struct profile *p, const struct profile_machine *m)
+static double class_service_ms(const struct profile *p, const struct profile_machine *m,
+			       double network_mb_per_s)
 {
 	double disk_ms = p->disk_ms;
 
 	if (m->disk_mb_per_s > 0)
 		disk_ms = profile_requests(p) *
 			  (m->disk_fixed_ms + profile_request_kb(p) / m->disk_mb_per_s);
+	if (p->shared_read_mb + p->shared_written_mb > 0 && network_mb_per_s > 0)
+		disk_ms += 1e3 * (p->shared_read_mb + p->shared_written_mb) / network_mb_per_s;
 	return (m->cpu_speed > 0 ? p->cpu_ms / m->cpu_speed : p->cpu_ms) + disk_ms + p->com_ms;
 }
 
 /* Keeps the job at home if its class is light. */
 static void class_stay(struct place *p, const struct profile_expected *e,
-		       const struct profile_machine *here, double memory_mb)
+		       const struct profile_machine *here, const struct iocom_vector *own)
 {
-	double most = p->home->base->set->light_ms, needs = class_service_ms(&e->profile, here);
+	double most = p->home->base->set->light_ms;
+	double needs = class_service_ms(&e->profile, here, own->network_mb_per_s);
 	struct iocom_err ignored;
 
 	if (e->profile.runs < LIGHT_RUNS || needs >= most || !class_is_free(p, e) ||
-	    e->profile.memory_mb >= LIGHT_MEMORY * memory_mb ||
+	    e->profile.memory_mb >= LIGHT_MEMORY * own->memory_mb ||
 	    settings_policy("nlb", FEEDBACK_OFF, &p->policy, &ignored))
 		return;
 	snprintf(p->order.policy, sizeof(p->order.policy), "%s", p->policy.name);
@@ -145,6 +150,37 @@ static void class_stay(struct place *p, const struct profile_expected *e,
 		 "jobs of its class are light, about %.3g ms of work, and those of less than %.0f "
 		 "ms (light_ms) stay",
 		 needs, most);
+}
+
+/*
+ * Says which nodes' page caches have some of what the job reads on a shared file system.  They
+ * cannot have more than their memory has room for.
+ */
+static void class_cached(struct place *p, const struct profile_expected *e,
+			 const struct iocom_vector *own)
+{
+	char *out = p->placement.ask.shared_cached;
+	size_t at = 0, size = sizeof(p->placement.ask.shared_cached);
+
+	*out = 0;
+	for (size_t i = 0; i < e->ncached; i++) {
+		const struct profile_cached *c = &e->cached[i];
+		const struct matrix_entry *there = matrix_find(p->home->matrix, c->node);
+		const struct iocom_vector *v = !strcmp(c->node, own->name) ? own
+					       : there && there->alive	   ? &there->vector
+									   : NULL;
+		double mb = v ? fmin(c->mb, v->memory_available_mb) : 0;
+		int n;
+
+		if (!(mb > 0))
+			continue;
+		n = snprintf(out + at, size - at, "%s%s=%.0f", at ? "," : "", c->node, mb * 1e6);
+		if (n < 0 || (size_t)n >= size - at) {
+			out[at] = 0;
+			break;
+		}
+		at += (size_t)n;
+	}
 }
 
 void place_take_class(struct place *p, struct iocom_err *err)
@@ -160,8 +196,9 @@ void place_take_class(struct place *p, struct iocom_err *err)
 					.disk_fixed_ms = own.disk_fixed_ms,
 					.disk_mb_per_s = own.disks ? own.disk_mb_per_s : 0};
 	need_resolve(&p->order.need, &p->placement.ask.need, &learned, &here);
+	class_cached(p, &expected, &own);
 	if (!learned.profile)
 		return;
 	class_say(&expected, p->learned, sizeof(p->learned));
-	class_stay(p, &expected, &here, own.memory_mb);
+	class_stay(p, &expected, &here, &own);
 }

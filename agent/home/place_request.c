@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/home/place.h"
+#include "user/shared_fs.h"
 
 _Static_assert(PLACEMENT_JOB_MAX == SPEC_JOB_MAX && PLACEMENT_RESTARTS_MAX == LEASE_RESTARTS_MAX,
 	       "a request's bounds are those of jobs");
@@ -98,12 +99,12 @@ static int held_by_node(const void *a, const void *b)
 }
 
 /*
- * Takes which nodes have how much of the job's data.  Its user says so, and nobody else's decision
- * looks at it; what is no node of the view, or named again, does not count.
+ * Takes which nodes have how much, from LEAST on in the view, out of TEXT ("NODE=BYTES,...").  What
+ * is no node of the view, or named again, does not count.  Returns their number.
  */
-static void take_data_held(struct place *p)
+static size_t place_take_held(const struct place *p, const char *text, uint32_t least,
+			      struct rules_held out[PLACE_HELD])
 {
-	const char *text = p->placement.ask.data_held;
 	char node[IOCOM_NAME_MAX];
 	size_t n = 0, kept = 0;
 	double mb;
@@ -111,15 +112,59 @@ static void take_data_held(struct place *p)
 	while (n < PLACE_HELD && placement_held_next(&text, node, &mb)) {
 		uint32_t index = place_request_index(p->home, node);
 
-		if (index != UINT32_MAX && index != 0)
-			p->held[n++] = (struct rules_held){.node = index, .mb = mb};
+		if (index != UINT32_MAX && index >= least)
+			out[n++] = (struct rules_held){.node = index, .mb = mb};
 	}
-	qsort(p->held, n, sizeof(*p->held), held_by_node);
+	qsort(out, n, sizeof(*out), held_by_node);
 	for (size_t i = 0; i < n; i++)
-		if (!kept || p->held[kept - 1].node != p->held[i].node)
-			p->held[kept++] = p->held[i];
+		if (!kept || out[kept - 1].node != out[i].node)
+			out[kept++] = out[i];
+	return kept;
+}
+
+/*
+ * Takes which nodes have how much of the job's data.  Its user says so, and nobody else's decision
+ * looks at it.
+ */
+static void take_data_held(struct place *p)
+{
 	p->request.held = p->held;
-	p->request.nheld = kept;
+	p->request.nheld = place_take_held(p, p->placement.ask.data_held, 1, p->held);
+}
+
+/* The place in the view of the node that has ADDRESS; UINT32_MAX: none has. */
+static uint32_t place_request_at(const struct home *home, const char *address)
+{
+	const struct settings *set = home->base->set;
+
+	if (!strcmp(address, SHARED_FS_HERE) || !strcmp(address, set->address))
+		return 0;
+	for (size_t i = 0; i < home->matrix->count; i++) {
+		const struct matrix_entry *e = matrix_at(home->matrix, i);
+
+		if (e->view_index && !strcmp(address, e->vector.address))
+			return e->view_index;
+	}
+	return place_request_index(home, address);
+}
+
+/*
+ * Takes whose disk serves the shared file system of the job's directory, and whose page caches have
+ * some of what it reads there.  In the answer the server has its node's name.
+ */
+static void take_shared(struct place *p)
+{
+	char *server = p->placement.ask.shared_server;
+	struct rules_shared *s = &p->request.shared;
+	uint32_t at = *server ? place_request_at(p->home, server) : UINT32_MAX;
+
+	s->served = at != UINT32_MAX;
+	s->server = s->served ? at : 0;
+	if (s->served)
+		snprintf(server, IOCOM_NAME_MAX, "%s",
+			 cluster_view_vector(p->home->view, at)->name);
+	s->cached = p->cached;
+	s->ncached = place_take_held(p, p->placement.ask.shared_cached, 0, p->cached);
 }
 
 static void take_need(struct place *p, struct iocom_err *err)
@@ -129,6 +174,7 @@ static void take_need(struct place *p, struct iocom_err *err)
 	if (p->placement.ask.bring_bytes > 0)
 		p->request.output_mb = (double)p->placement.ask.bring_bytes / 1e6;
 	take_data_held(p);
+	take_shared(p);
 	take_corrections(p, err);
 }
 

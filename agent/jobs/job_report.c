@@ -91,7 +91,7 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, (more ? 20U : 19U) + r->stopped);
+	msgpack_pack_map(&pk, (more ? 22U : 21U) + r->stopped);
 	pack_str(&pk, "job", r->job);
 	pack_str(&pk, "state", r->state);
 	pack_u64(&pk, "kind", r->kind);
@@ -106,6 +106,8 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	pack_f64(&pk, "faults_per_ms", r->faults_per_ms);
 	pack_f64(&pk, "read_kb", r->read_kb);
 	pack_f64(&pk, "written_kb", r->written_kb);
+	pack_f64(&pk, "netfs_read_kb", r->netfs_read_kb);
+	pack_f64(&pk, "netfs_written_kb", r->netfs_written_kb);
 	pack_f64(&pk, "fault_requests", r->behaviour.fault_requests);
 	pack_f64(&pk, "fault_kb", r->behaviour.fault_kb);
 	pack_f64(&pk, "alone_ms", r->alone_ms);
@@ -161,6 +163,10 @@ int job_report_unpack(struct job_report *r, const msgpack_object *map)
 	    job_report_number(&r->written_kb, map, "written_kb") || r->read_kb < 0 ||
 	    r->written_kb < 0 || behaviour_unpack(&r->behaviour, map))
 		return -EBADMSG;
+	if (job_report_number(&r->netfs_read_kb, map, "netfs_read_kb") || r->netfs_read_kb < 0 ||
+	    job_report_number(&r->netfs_written_kb, map, "netfs_written_kb") ||
+	    r->netfs_written_kb < 0)
+		return -EBADMSG;
 	if (job_report_number(&r->alone_ms, map, "alone_ms") || r->alone_ms < 0)
 		return -EBADMSG;
 	if (unpack_get(map, "stopped") && unpack_bool(map, "stopped", &r->stopped))
@@ -197,6 +203,8 @@ void job_report_profile(const struct job_report *r, struct profile *run)
 		.disk_ms = total[BEHAVIOUR_DISK],
 		.read_mb = r->read_kb / 1e3,
 		.written_mb = r->written_kb / 1e3,
+		.shared_read_mb = r->netfs_read_kb / 1e3,
+		.shared_written_mb = r->netfs_written_kb / 1e3,
 		.behaviour = *b,
 	};
 }

@@ -23,6 +23,8 @@ struct job_report {
 	double cpu_ms; /* at reference speed 1 */
 	double requests, request_kb, memory_mb, faults_per_ms;
 	double read_kb, written_kb; /* of the explicit requests; an older agent does not tell: 0 */
+	/* on network file systems; an older agent does not tell: 0 */
+	double netfs_read_kb, netfs_written_kb;
 	/*
 	 * What it would have taken alone at this node: its CPU time there, and the time that its
 	 * disk requests were served, without any wait.  0: not known, or an older agent's report.

@@ -176,6 +176,7 @@ struct journal_expected {
 	struct journal_expectation expectation;
 	/* placement_ask, from the kept decision; below 0: unknown */
 	int64_t input_bytes, input_id;
+	char shared_server[IOCOM_NAME_MAX];
 };
 /* Returns 0, -ENOENT, -EIO. */
 int journal_home_expected(struct journal *j, const char *job, struct journal_expected *out,

@@ -37,8 +37,8 @@ int journal_home_expected(struct journal *j, const char *job, struct journal_exp
 	sqlite3_stmt *st = journal_select(
 		j,
 		"SELECT submit_ns, policy, " JOURNAL_EXPECTATION
-		", " JOURNAL_KEPT("input_bytes") ", " JOURNAL_KEPT("input_id") " FROM home"
-									       " WHERE job=?1",
+		", " JOURNAL_KEPT("input_bytes") ", " JOURNAL_KEPT("input_id") ", " JOURNAL_KEPT(
+			"shared_server") " FROM home WHERE job=?1",
 		"s", job);
 	int rc;
 
@@ -51,6 +51,7 @@ int journal_home_expected(struct journal *j, const char *job, struct journal_exp
 		journal_take_expectation(st, 2, &out->expectation);
 		out->input_bytes = journal_kept(st, 8);
 		out->input_id = journal_kept(st, 9);
+		journal_text(st, 10, out->shared_server, sizeof(out->shared_server));
 	}
 	journal_done(st);
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : journal_failed(j, "read", err);

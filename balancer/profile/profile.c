@@ -63,6 +63,11 @@ int profile_failed(struct profile_store *s, const char *what, struct iocom_err *
 	" memory_mb REAL, com_ms REAL, disk_ms REAL, wall_ms REAL, rest_ms REAL,"                  \
 	" PRIMARY KEY(uid, class, number)) WITHOUT ROWID;"
 
+/* Since version 6. */
+#define RUN_SHARED                                                                                 \
+	"ALTER TABLE run ADD COLUMN shared_read_mb REAL DEFAULT 0;"                                \
+	"ALTER TABLE run ADD COLUMN shared_written_mb REAL DEFAULT 0;"
+
 #define PIN_TABLE                                                                                  \
 	"CREATE TABLE IF NOT EXISTS pin(uid INTEGER, class TEXT, need TEXT, value REAL,"           \
 	" PRIMARY KEY(uid, class, need)) WITHOUT ROWID;"
@@ -117,15 +122,22 @@ static int profile_version_5(const struct database *d, struct iocom_err *err)
 	return profile_migrate(d, RUN_TABLE PIN_TABLE, err);
 }
 
+/* Version 5 did not tell I/O on shared file systems. */
+static int profile_version_6(const struct database *d, struct iocom_err *err)
+{
+	return profile_migrate(d, RUN_SHARED, err);
+}
+
 static int (*const profile_steps[])(const struct database *d, struct iocom_err *err) = {
 	profile_version_1, profile_version_2, profile_version_3,
-	profile_version_4, profile_version_5,
+	profile_version_4, profile_version_5, profile_version_6,
 };
 
 static const struct database_layout profile_layout = {
 	.what = "the class profiles",
 	.advice = "",
-	.schema = PROFILE_TABLE BEHAVIOUR_TABLE ERROR_TABLE DOUBT_TABLE RUN_TABLE PIN_TABLE,
+	.schema = PROFILE_TABLE BEHAVIOUR_TABLE ERROR_TABLE DOUBT_TABLE RUN_TABLE RUN_SHARED
+		PIN_TABLE,
 	.steps = profile_steps,
 	.version = sizeof(profile_steps) / sizeof(*profile_steps),
 	.probe = "SELECT uid, class, runs, cpu_ms, requests, request_mb, fault_requests, fault_mb,"

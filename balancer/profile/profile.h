@@ -51,6 +51,11 @@ struct profile {
 	struct behaviour behaviour;
 	double read_mb,
 		written_mb; /* of request_mb, where it is known; of a run (profile_runs.h) */
+	/*
+	 * On a shared file system (MODEL 2.11), whichever disk has it; of a run, too.  None of the
+	 * numbers above counts it.
+	 */
+	double shared_read_mb, shared_written_mb;
 };
 
 struct profile_store;

@@ -16,7 +16,7 @@
 /* The columns of a kept run's needs, in the order of enum profile_need. */
 #define PROFILE_NEED_COLUMNS                                                                       \
 	"cpu_ms, requests, request_mb, read_mb, written_mb, fault_requests, fault_mb, memory_mb,"  \
-	" com_ms, disk_ms, wall_ms, rest_ms"
+	" com_ms, disk_ms, wall_ms, rest_ms, shared_read_mb, shared_written_mb"
 
 struct profile_store {
 	struct database file;

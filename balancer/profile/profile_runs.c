@@ -20,12 +20,20 @@ static const struct {
 	const char *name;
 	size_t offset;
 } profile_needs[PROFILE_NEEDS] = {
-	[PROFILE_CPU_MS] = NEED(cpu_ms),	 [PROFILE_REQUESTS] = NEED(requests),
-	[PROFILE_REQUEST_MB] = NEED(request_mb), [PROFILE_READ_MB] = NEED(read_mb),
-	[PROFILE_WRITTEN_MB] = NEED(written_mb), [PROFILE_FAULT_REQUESTS] = NEED(fault_requests),
-	[PROFILE_FAULT_MB] = NEED(fault_mb),	 [PROFILE_MEMORY_MB] = NEED(memory_mb),
-	[PROFILE_COM_MS] = NEED(com_ms),	 [PROFILE_DISK_MS] = NEED(disk_ms),
-	[PROFILE_WALL_MS] = NEED(wall_ms),	 [PROFILE_REST_MS] = NEED(rest_ms),
+	[PROFILE_CPU_MS] = NEED(cpu_ms),
+	[PROFILE_REQUESTS] = NEED(requests),
+	[PROFILE_REQUEST_MB] = NEED(request_mb),
+	[PROFILE_READ_MB] = NEED(read_mb),
+	[PROFILE_WRITTEN_MB] = NEED(written_mb),
+	[PROFILE_FAULT_REQUESTS] = NEED(fault_requests),
+	[PROFILE_FAULT_MB] = NEED(fault_mb),
+	[PROFILE_MEMORY_MB] = NEED(memory_mb),
+	[PROFILE_COM_MS] = NEED(com_ms),
+	[PROFILE_DISK_MS] = NEED(disk_ms),
+	[PROFILE_WALL_MS] = NEED(wall_ms),
+	[PROFILE_REST_MS] = NEED(rest_ms),
+	[PROFILE_SHARED_READ_MB] = NEED(shared_read_mb),
+	[PROFILE_SHARED_WRITTEN_MB] = NEED(shared_written_mb),
 };
 
 const char *profile_need_name(enum profile_need need)
@@ -101,7 +109,7 @@ static int runs_insert(struct profile_store *s, uid_t uid, const char *class_nam
 		" " PROFILE_NEED_COLUMNS
 		") VALUES(?1, ?2, (SELECT coalesce(max(number), 0) + 1 FROM run"
 		" WHERE uid=?1 AND class=?2), ?3, ?4, ?5, ?6, ?7,"
-		" ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+		" ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
 	sqlite3_stmt *st = profile_statement(s, sql);
 
 	if (!st)
@@ -134,7 +142,7 @@ int profile_runs_add(struct profile_store *s, uid_t uid, const char *class_name,
 
 static double runs_read_mb(const double need[PROFILE_NEEDS])
 {
-	return need[PROFILE_READ_MB] + need[PROFILE_FAULT_MB];
+	return need[PROFILE_READ_MB] + need[PROFILE_FAULT_MB] + need[PROFILE_SHARED_READ_MB];
 }
 
 /* Returns whether the page cache had the files of ONE, given the runs before. */
@@ -217,6 +225,62 @@ static void expect_needs(struct profile_expected *out, const struct profile_next
 	out->used = (unsigned)n;
 }
 
+/* Returns the next run of the files of NEXT at NODE, from AT on; N: there is none. */
+static size_t shared_next(const struct profile_next *next, const struct profile_one *runs,
+			  size_t at, size_t n, const char *node)
+{
+	while (at < n && (runs[at].input_id != next->input_id || strcmp(runs[at].node, node) != 0))
+		at++;
+	return at;
+}
+
+/* What the page cache of the node of run AT, its newest of these files, has of COLD_MB. */
+static double shared_cached(const struct profile_next *next, const struct profile_one *runs,
+			    size_t at, size_t n, double cold_mb)
+{
+	double read = runs[at].need[PROFILE_SHARED_READ_MB];
+	size_t before = shared_next(next, runs, at + 1, n, runs[at].node);
+
+	if (before < n && runs[before].end_s + PROFILE_WARM_S >= runs[at].end_s)
+		return fmax(0, cold_mb - read);
+	return fmin(read, cold_mb);
+}
+
+static void expect_cached(struct profile_expected *out, const struct profile_next *next,
+			  const struct profile_one *runs, size_t n)
+{
+	double cold_mb = out->profile.shared_read_mb;
+
+	for (size_t i = 0; next->input_id && i < n; i++) {
+		struct profile_cached *c = &out->cached[out->ncached];
+
+		if (!runs[i].end_s || next->now_s > runs[i].end_s + PROFILE_WARM_S ||
+		    !*runs[i].node || shared_next(next, runs, 0, n, runs[i].node) != i)
+			continue;
+		c->mb = shared_cached(next, runs, i, n, cold_mb);
+		snprintf(c->node, sizeof(c->node), "%s", runs[i].node);
+		out->ncached += c->mb > 0;
+	}
+}
+
+/* What the next run reads of a shared file system if no cache has it, and which caches have it. */
+static void expect_shared(struct profile_expected *out, const struct profile_next *next,
+			  const struct profile_one *runs, size_t n)
+{
+	double need[RUNS_MOST], size_mb[RUNS_MOST];
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (out->cold_runs && runs[i].warm)
+			continue;
+		size_mb[kept] = runs[i].input_mb;
+		need[kept++] = runs[i].need[PROFILE_SHARED_READ_MB];
+	}
+	estimate_make(need, size_mb, kept, next->input_mb, &out->of[PROFILE_SHARED_READ_MB]);
+	out->profile.shared_read_mb = out->of[PROFILE_SHARED_READ_MB].value;
+	expect_cached(out, next, runs, n);
+}
+
 /* The averages know no spread. */
 static void expect_averages(struct profile_expected *out)
 {
@@ -231,7 +295,7 @@ int profile_expect(struct profile_store *s, uid_t uid, const char *class_name,
 		   const struct profile_next *next, struct profile_expected *out,
 		   struct iocom_err *err)
 {
-	struct profile_one runs[RUNS_MOST];
+	struct profile_one runs[RUNS_MOST], kept[RUNS_MOST];
 	size_t n;
 	int rc;
 
@@ -244,9 +308,12 @@ int profile_expect(struct profile_store *s, uid_t uid, const char *class_name,
 		rc = profile_runs_read(s, uid, class_name, runs, &n, err);
 	if (rc)
 		return rc;
-	if (n)
-		expect_needs(out, next, runs, expect_choose(out, next, runs, n));
-	else
+	if (!n) {
 		expect_averages(out);
+		return 0;
+	}
+	memcpy(kept, runs, n * sizeof(*runs));
+	expect_needs(out, next, kept, expect_choose(out, next, kept, n));
+	expect_shared(out, next, runs, n);
 	return 0;
 }

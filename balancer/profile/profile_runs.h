@@ -12,6 +12,13 @@
  * The next run is expected to be cold, unless the newest run of the same command on the same files
  * ended at home, where placement asks, at most PROFILE_WARM_S ago, and warm runs are kept.  If no
  * run of the expected kind is kept, those of the other are used.
+ *
+ * Of a shared file system every node's page cache may have the files, so what is read there is
+ * always expected cold, and the caches are told beside it: a node has, of the files of the next
+ * run, if its newest run of the same command on the same files ended at most PROFILE_WARM_S ago,
+ *
+ *   what that run read                            if it was the first one there in that time
+ *   max( 0, what the class reads cold - that )    else: what had stayed since the run before
  */
 #ifndef IOCOM_PROFILE_RUNS_H
 #define IOCOM_PROFILE_RUNS_H
@@ -39,6 +46,8 @@ enum profile_need {
 	PROFILE_DISK_MS,
 	PROFILE_WALL_MS,
 	PROFILE_REST_MS,
+	PROFILE_SHARED_READ_MB,
+	PROFILE_SHARED_WRITTEN_MB,
 	PROFILE_NEEDS
 };
 
@@ -92,6 +101,11 @@ struct profile_expected {
 	bool by_input;		       /* some need follows the size of the input */
 	double input_mb;	       /* of the next run; below 0: unknown */
 	struct need_options set;       /* what the user set */
+	struct profile_cached {
+		char node[IOCOM_NAME_MAX];
+		double mb;
+	} cached[2 * PROFILE_RUNS_KEPT]; /* of profile.shared_read_mb, in the nodes' caches */
+	size_t ncached;
 };
 
 /*

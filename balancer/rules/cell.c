@@ -57,13 +57,11 @@ static bool corrections_sane(const struct rules_request *r)
 	return true;
 }
 
-static bool held_sane(const struct rules_request *r)
+static bool held_sane(const struct rules_held *h, size_t n)
 {
-	const struct rules_held *h = r->held;
-
-	if (r->nheld > 0 && h == NULL)
+	if (n > 0 && h == NULL)
 		return false;
-	for (size_t i = 0; i < r->nheld; i++)
+	for (size_t i = 0; i < n; i++)
 		if (!cell_sane(&h[i].mb, 1) || (i > 0 && h[i].node <= h[i - 1].node))
 			return false;
 	return true;
@@ -75,7 +73,9 @@ int rules_request_check(const struct rules_request *r)
 		  r->faults_per_ms, r->initial_mb, r->written_mb, r->output_mb, r->implicit_share))
 		return -EINVAL;
 	if (!isfinite(r->requests) || r->tasks < 1 || r->implicit_share > 1 ||
-	    !corrections_sane(r) || !held_sane(r))
+	    !corrections_sane(r) || !held_sane(r->held, r->nheld) ||
+	    !SANE(r->shared.read_mb, r->shared.written_mb) ||
+	    !held_sane(r->shared.cached, r->shared.ncached))
 		return -EINVAL;
 	return r->com_ms == NULL || cell_sane(r->com_ms, r->tasks) ? 0 : -EINVAL;
 }

@@ -3,7 +3,7 @@
  * What a decision expects: r(i,j), the response time at a node (MODEL 2.1), and
  * c_j(i,k), the cost to get there (2.3).
  *
- *   r = t_j (C_ref / C_i) E(L_i) + requests R_i(s_j) + faults R_i(s_page)
+ *   r = t_j (C_ref / C_i) E(L_i) + requests R_i(s_j) + faults R_i(s_page) + shared
  *   E(L_i) = max(1, (queue + 1) / cores)                           O-8(a), (e)
  *   R_i(s) = min( s + Lambda E(s^2) / (2 (1 - min(rho, rho_max))),
  *                 (I/O tasks + 1) max(E(s_i), s) )   closed_loop_bound, O-8(d)
@@ -11,6 +11,8 @@
  * s_j is the service time of the job's own request size.  Lambda, rho, E(s) and E(s^2) are
  * measured if possible, else they follow from the requirements of the node's tasks and the
  * candidate (O-8(b)).
+ *
+ * `shared` is the I/O on a shared file system (shared.c, 2.11), whichever disk has it.
  *
  * What earlier predictions were off by multiplies r, not c (prediction_feedback): response is
  * the model alone, and whoever wants another model changes it and its floor here.
@@ -32,9 +34,8 @@ static double own_service_ms(const struct rules_cell *c, double request_kb)
 	return rules_service_ms(c->fixed_ms, request_kb, c->disk_mb_per_s);
 }
 
-/* The mean response time of one request of the job, REQUEST_KB long. */
-static double disk_response(const struct rules_decision *d, const struct rules_cell *c,
-			    double request_kb)
+double rules_disk_response(const struct rules_decision *d, const struct rules_cell *c,
+			   double request_kb)
 {
 	bool measured = d->params->measured_state && c->measured;
 	double own, service = c->service, service2 = c->service2, arrivals, rho, response;
@@ -67,7 +68,8 @@ static double request_size(const struct rules_decision *d, const struct rules_ce
 }
 
 /* The model of r(i,j), without what earlier predictions were off by. */
-static double estimate_response(const struct rules_decision *d, const struct rules_cell *c)
+static double estimate_response(const struct rules_decision *d, const struct rules_cell *c,
+				uint32_t node)
 {
 	const struct rules_request *j = d->request;
 	double t = j->cpu_ms * (d->reference_mips / c->mips);
@@ -80,9 +82,10 @@ static double estimate_response(const struct rules_decision *d, const struct rul
 		faults = j->cpu_ms *
 			 rules_implicit(j->faults_per_ms, c->memory + j->memory_mb, c->n_mem);
 	}
-	response = requests > 0 ? disk_response(d, c, request_size(d, c)) : 0;
-	page = faults > 0 ? disk_response(d, c, RULES_PAGE_KB) : 0;
-	return rules_response_ms(t, queue, requests, response) + faults * page;
+	response = requests > 0 ? rules_disk_response(d, c, request_size(d, c)) : 0;
+	page = faults > 0 ? rules_disk_response(d, c, RULES_PAGE_KB) : 0;
+	return rules_response_ms(t, queue, requests, response) + faults * page +
+	       rules_shared_response(d, c, node);
 }
 
 static double factor_of_others(const struct rules_decision *d)
@@ -125,10 +128,10 @@ static double least_factor(const struct rules_decision *d)
 
 double rules_response_at(const struct rules_decision *d, const struct rules_cell *c, uint32_t node)
 {
-	return estimate_response(d, c) * rules_factor_at(d, node);
+	return estimate_response(d, c, node) * rules_factor_at(d, node);
 }
 
-static double estimate_network(const struct rules_decision *d, const struct rules_cell *c)
+double rules_network(const struct rules_decision *d, const struct rules_cell *c)
 {
 	return c->network > 0 ? c->network : d->params->network_mb_per_s;
 }
@@ -139,21 +142,31 @@ static double missing_mb(const struct rules_request *j, double held)
 	return held < j->initial_mb ? j->initial_mb - held : 0;
 }
 
-const struct rules_held *rules_held_at(const struct rules_request *j, uint32_t node)
+static const struct rules_held *held_find(const struct rules_held *list, size_t n, uint32_t node)
 {
-	size_t low = 0, high = j->nheld;
+	size_t low = 0, high = n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (j->held[middle].node == node)
-			return &j->held[middle];
-		if (j->held[middle].node < node)
+		if (list[middle].node == node)
+			return &list[middle];
+		if (list[middle].node < node)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return NULL;
+}
+
+const struct rules_held *rules_held_at(const struct rules_request *j, uint32_t node)
+{
+	return held_find(j->held, j->nheld, node);
+}
+
+const struct rules_held *rules_cached_at(const struct rules_request *j, uint32_t node)
+{
+	return held_find(j->shared.cached, j->shared.ncached, node);
 }
 
 double rules_moved_mb(const struct rules_request *j, uint32_t node)
@@ -175,7 +188,7 @@ static double least_moved_mb(const struct rules_request *j)
 
 double rules_cost_to(const struct rules_decision *d, const struct rules_cell *c, uint32_t node)
 {
-	double link = estimate_lesser(estimate_network(d, d->at_home), estimate_network(d, c));
+	double link = estimate_lesser(rules_network(d, d->at_home), rules_network(d, c));
 
 	return rules_transfer_cost_ms(d->params->fixed_cost_ms, rules_moved_mb(d->request, node),
 				      link, d->at_home->disk_mb_per_s, c->disk_mb_per_s);
@@ -185,7 +198,7 @@ double rules_cost_to(const struct rules_decision *d, const struct rules_cell *c,
 void rules_floor_init(struct rules_decision *d)
 {
 	const struct rules_request *j = d->request;
-	double path = 1 / estimate_network(d, d->at_home), factor = least_factor(d);
+	double path = 1 / rules_network(d, d->at_home), factor = least_factor(d);
 	double moved = least_moved_mb(j);
 
 	if (d->at_home->disk_mb_per_s > 0)

@@ -155,6 +155,7 @@ static int charge_task(struct placing *p, uint32_t node)
 	alone.com_ms = NULL;
 	alone.ncorrections = 0;
 	alone.nheld = 0;
+	alone.shared = (struct rules_shared){0};
 	ret = rules_view_charge(p->view, node, &alone);
 	if (ret == 0)
 		ret = job_add_com(p->view, node, com);

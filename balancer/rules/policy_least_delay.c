@@ -100,6 +100,35 @@ static uint32_t greatest_common_divisor(uint32_t a, uint32_t b)
 	return a;
 }
 
+/* Returns whether K has some of the job's data: on its disk, in its cache, or as its server. */
+static bool delay_has_data(const struct rules_request *j, uint32_t k)
+{
+	return rules_held_at(j, k) != NULL || rules_cached_at(j, k) != NULL ||
+	       (rules_is_shared(j) && j->shared.served && j->shared.server == k);
+}
+
+/* Prices the nodes that have some of the job's data, each once, but home. */
+static void delay_examine_data(struct rules_decision *d, struct offers *o, uint32_t most)
+{
+	const struct rules_request *j = d->request;
+	const struct rules_shared *s = &j->shared;
+	uint32_t count = d->view->count;
+
+	for (size_t i = 0; i < j->nheld && d->examined < most; i++)
+		if (j->held[i].node < count && j->held[i].node != d->home)
+			delay_examine(d, o, j->held[i].node);
+	for (size_t i = 0; i < s->ncached && d->examined < most; i++) {
+		uint32_t k = s->cached[i].node;
+
+		if (k < count && k != d->home && rules_held_at(j, k) == NULL)
+			delay_examine(d, o, k);
+	}
+	if (rules_is_shared(j) && s->served && s->server < count && s->server != d->home &&
+	    d->examined < most && rules_held_at(j, s->server) == NULL &&
+	    rules_cached_at(j, s->server) == NULL)
+		delay_examine(d, o, s->server);
+}
+
 /*
  * Prices MOST nodes: those that have some of the job's data, then distinct ones that the salt
  * draws, each step leads to the next of them.
@@ -112,11 +141,9 @@ static void delay_examine_drawn(struct rules_decision *d, struct offers *o, uint
 
 	while (greatest_common_divisor(count, step) != 1)
 		step = step % (count - 1) + 1;
-	for (size_t i = 0; i < j->nheld && d->examined < most; i++)
-		if (j->held[i].node < count && j->held[i].node != d->home)
-			delay_examine(d, o, j->held[i].node);
+	delay_examine_data(d, o, most);
 	for (uint32_t i = 0; i < count && d->examined < most; i++) {
-		if (k != d->home && rules_held_at(j, k) == NULL)
+		if (k != d->home && !delay_has_data(j, k))
 			delay_examine(d, o, k);
 		k = (uint32_t)(((uint64_t)k + step) % count);
 	}

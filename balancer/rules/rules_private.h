@@ -457,6 +457,26 @@ static inline double rules_response_home(struct rules_decision *d)
 	return d->response_home;
 }
 double rules_cost_to(const struct rules_decision *d, const struct rules_cell *cell, uint32_t node);
+/* The mean response time of one request of the job at a node's disk, REQUEST_KB long. */
+double rules_disk_response(const struct rules_decision *d, const struct rules_cell *cell,
+			   double request_kb);
+/* The bandwidth of a node's link. */
+double rules_network(const struct rules_decision *d, const struct rules_cell *cell);
+/* What a job at a node does on a shared file system, and how long that takes without any wait. */
+struct rules_shared_way {
+	double mb, requests; /* moved; the requests of that at the server's disk */
+	double disk_ms, network_ms;
+};
+bool rules_is_shared(const struct rules_request *request);
+/* Fills OUT for NODE, whose cell is CELL.  Returns the server's; NULL: it is not known. */
+const struct rules_cell *rules_shared_way(const struct rules_decision *d,
+					  const struct rules_cell *cell, uint32_t node,
+					  struct rules_shared_way *out);
+/* The part of r(i,j) that this is. */
+double rules_shared_response(const struct rules_decision *d, const struct rules_cell *cell,
+			     uint32_t node);
+/* What of `shared.read_mb` NODE's page cache has; NULL: nothing. */
+const struct rules_held *rules_cached_at(const struct rules_request *request, uint32_t node);
 /* What NODE has of the request's initial data; NULL: nothing. */
 const struct rules_held *rules_held_at(const struct rules_request *request, uint32_t node);
 /* What must be moved for a job at NODE: what it lacks of the initial data, and the output. */

@@ -15,6 +15,9 @@
  *
  *   w(n, s) = max(0, (n + 1)/s - 1)      h(n, s) = n/s * crowd(n, s)
  *
+ * What the job does on a shared file system (shared.c, 2.11) adds its disk time and its way to D,
+ * and its meetings are those at the server's disk.
+ *
  * p is how many tasks the disk serves at a time.  crowd is the part of the time in which the job
  * takes a server from others: 1 if there is but one, from two on n + 1 - s, between 0 and 1, and in
  * between a mean of both.  For two tasks of one resource with one server r and harm are exact.
@@ -94,7 +97,7 @@ static void sharing_job(const struct rules_decision *d, const struct rules_cell 
 	const struct rules_request *j = d->request;
 	double requests = d->requests, faults = 0;
 
-	if (j->cpu_ms == 0 && requests == 0) {
+	if (j->cpu_ms == 0 && requests == 0 && !rules_is_shared(j)) {
 		struct rules_request prior = {.cpu_ms = d->params->delay_prior_ms};
 
 		rules_cell_alone(c, &prior, 0, d->reference_mips, out);
@@ -142,19 +145,28 @@ void rules_delay_at(const struct rules_decision *d, const struct rules_cell *c, 
 		    struct rules_delay *out)
 {
 	const struct rules_sharers *s = &c->sharers;
-	double alone, met_cpu, met_disk;
+	double alone, met_cpu, met_disk, met_server = 0;
+	const struct rules_cell *server;
+	struct rules_shared_way shared;
 	struct rules_alone job;
 
 	sharing_job(d, c, &job);
-	alone = rules_alone_ms(job.cpu, job.burst, job.disk);
+	server = rules_shared_way(d, c, node, &shared);
+	alone = rules_alone_ms(job.cpu, job.burst, job.disk + shared.disk_ms + shared.network_ms);
 	*out = (struct rules_delay){0};
 	if (!(alone > 0))
 		return;
 	met_cpu = job.cpu / alone * meeting_ms(alone, s->cpu, s->cpu_left_ms);
 	met_disk = job.disk / alone * meeting_ms(alone, s->disk, s->disk_left_ms);
-	out->response = (alone + met_cpu * sharing_waits(s->cpu, c->cores) +
-			 met_disk * sharing_waits(s->disk, c->disk_parallel)) *
-			rules_factor_at(d, node);
+	out->response = alone + met_cpu * sharing_waits(s->cpu, c->cores) +
+			met_disk * sharing_waits(s->disk, c->disk_parallel);
 	out->harm = met_cpu * sharing_makes_wait(s->cpu, c->cores) +
 		    met_disk * sharing_makes_wait(s->disk, c->disk_parallel);
+	if (server != NULL) {
+		s = &server->sharers;
+		met_server = shared.disk_ms / alone * meeting_ms(alone, s->disk, s->disk_left_ms);
+		out->response += met_server * sharing_waits(s->disk, server->disk_parallel);
+		out->harm += met_server * sharing_makes_wait(s->disk, server->disk_parallel);
+	}
+	out->response *= rules_factor_at(d, node);
 }

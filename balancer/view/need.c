@@ -25,6 +25,8 @@ static const struct {
 	[NEED_FAULTS_PER_MS] = {"faults_per_ms", 1, 0},
 	[NEED_COM_MS] = {"com_ms", 0, 0},
 	[NEED_IMPLICIT_SHARE] = {"implicit_share", 0, 1},
+	[NEED_SHARED_READ_MB] = {"shared_read_mb", 0, 0},
+	[NEED_SHARED_WRITTEN_MB] = {"shared_written_mb", 0, 0},
 };
 
 static const char *const sources[] = {
@@ -77,6 +79,8 @@ void need_request(const struct need *n, struct rules_request *r)
 		.implicit_share = n->value[NEED_IMPLICIT_SHARE],
 		.tasks = 1,
 		.com_ms = n->value[NEED_COM_MS] > 0 ? &n->value[NEED_COM_MS] : NULL,
+		.shared = {.read_mb = n->value[NEED_SHARED_READ_MB],
+			   .written_mb = n->value[NEED_SHARED_WRITTEN_MB]},
 	};
 	if (r->cpu_ms <= 0 && r->requests <= 0 && need_is_known(n))
 		r->cpu_ms = NEED_LEAST_MS;

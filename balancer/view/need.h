@@ -31,6 +31,8 @@ enum need_field {
 	NEED_FAULTS_PER_MS,  /* page faults per ms of computation, where memory is short */
 	NEED_COM_MS,	     /* communication over all phases (MODEL 5.10) */
 	NEED_IMPLICIT_SHARE, /* the part of the requests that page faults make, 0 to 1 */
+	NEED_SHARED_READ_MB, /* on a shared file system: no node's own disk has it (MODEL 2.11) */
+	NEED_SHARED_WRITTEN_MB,
 	NEED_FIELDS
 };
 

@@ -86,6 +86,11 @@
 	/* the shared file system that its directory is on (user/shared_fs.h): nothing is copied   \
 	   where the same one is at that place */                                                  \
 	X(BYTES, shared, "shared", PLACEMENT_SHARED_MAX, KEPT)                                     \
+	/* who serves the file system of its directory: an address, or SHARED_FS_HERE; in an       \
+	   answer the node that has it, if one has */                                                               \
+	X(BYTES, shared_server, "shared_server", IOCOM_NAME_MAX, KEPT)                             \
+	/* in an answer: which nodes' page caches have how much of what it reads there */          \
+	X(TEXT, shared_cached, "shared_cached", PLACEMENT_HELD_MAX, KEPT)                          \
 	/* which nodes have how much of it, "NODE=BYTES,..." */                                    \
 	X(TEXT, data_held, "data_held", PLACEMENT_HELD_MAX, KEPT)                                  \
 	/* the bytes that come home afterwards, and how many earlier runs of the class say so; 0   \

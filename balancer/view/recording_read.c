@@ -341,6 +341,7 @@ int recording_view(struct recording *r, struct view_file *view)
 		.com_ms = r->own.com_ms,
 		.corrections = r->own.corrections,
 		.held = r->own.held,
+		.cached = r->own.cached,
 	};
 	return 0;
 }

@@ -22,10 +22,13 @@
 static const struct field job_fields[] = {JOB_FIELDS};
 /* Those of the job that the decision is about; a charge brings no corrections. */
 static const struct field asked_fields[] = {
-	JOB_FIELDS,
-	KNOWN("corrections"),
-	KNOWN("correction"),
-	KNOWN("held"),
+	JOB_FIELDS, KNOWN("corrections"), KNOWN("correction"), KNOWN("held"), KNOWN("shared"),
+};
+static const struct field shared_fields[] = {
+	FIELD_OF(FIELD_NUMBER, rules_shared, read_mb),
+	FIELD_OF(FIELD_NUMBER, rules_shared, written_mb),
+	KNOWN("server"),
+	KNOWN("cached"),
 };
 
 /* Reads one value per task; missing ones are 0. */
@@ -152,24 +155,74 @@ static int read_corrections(struct field_reader *r, const json_t *object,
 	return rc;
 }
 
-static int read_held(struct field_reader *r, const json_t *object, const struct view_places *places,
-		     struct rules_request *job, struct view_job_own *own)
+/* Reads the list KEY of MB by node into OUT, which is the caller's. */
+static int read_mb_by_node(struct field_reader *r, const char *key, const json_t *object,
+			   const struct view_places *places, struct rules_held **out)
 {
 	size_t n = json_object_size(object);
 	struct rules_correction *list = NULL;
-	int rc = read_by_node(r, "held", "an object of MB by the nodes' names", object, places,
+	int rc = read_by_node(r, key, "an object of MB by the nodes' names", object, places,
 			      field_number, &list);
 
 	if (!rc) {
-		own->held = calloc(n + 1, sizeof(*own->held));
-		rc = own->held ? 0 : iocom_err_set(r->err, -ENOMEM, "out of memory");
+		*out = calloc(n + 1, sizeof(**out));
+		rc = *out ? 0 : iocom_err_set(r->err, -ENOMEM, "out of memory");
 	}
 	for (size_t i = 0; !rc && i < n; i++)
-		own->held[i] = (struct rules_held){list[i].node, list[i].factor};
+		(*out)[i] = (struct rules_held){list[i].node, list[i].factor};
 	free(list);
-	job->held = own->held;
-	job->nheld = rc ? 0 : n;
 	return rc;
+}
+
+static int read_held(struct field_reader *r, const json_t *object, const struct view_places *places,
+		     struct rules_request *job, struct view_job_own *own)
+{
+	int rc = read_mb_by_node(r, "held", object, places, &own->held);
+
+	job->held = own->held;
+	job->nheld = rc ? 0 : json_object_size(object);
+	return rc;
+}
+
+/* --- what it does on a shared file system -------------------------------------------- */
+
+static int read_server(struct field_reader *r, const json_t *name, const struct view_places *places,
+		       struct rules_shared *shared)
+{
+	size_t mark = field_enter(r, "server", 0);
+	int rc = json_is_string(name)
+			 ? correction_node(r, places, json_string_value(name), &shared->server)
+			 : field_expected(r, "the name of a node", name);
+
+	shared->served = !rc;
+	if (!rc)
+		field_leave(r, mark);
+	return rc;
+}
+
+static int read_shared(struct field_reader *r, const json_t *object,
+		       const struct view_places *places, struct rules_shared *shared,
+		       struct view_job_own *own)
+{
+	size_t mark = field_enter(r, "shared", 0);
+	const json_t *server, *cached;
+	int rc;
+
+	if (!json_is_object(object))
+		return field_expected(r, "an object", object);
+	rc = field_read(r, object, shared_fields, FIELD_COUNT_OF(shared_fields), shared);
+	server = json_object_get(object, "server");
+	cached = json_object_get(object, "cached");
+	if (!rc && server)
+		rc = read_server(r, server, places, shared);
+	if (!rc && cached)
+		rc = read_mb_by_node(r, "cached", cached, places, &own->cached);
+	if (rc)
+		return rc;
+	shared->cached = own->cached;
+	shared->ncached = json_object_size(cached);
+	field_leave(r, mark);
+	return 0;
 }
 
 static int read_correction(struct field_reader *r, const json_t *value, double *out)
@@ -189,27 +242,50 @@ static int read_corrected(struct field_reader *r, const json_t *object,
 	const json_t *nodes = json_object_get(object, "corrections");
 	const json_t *others = json_object_get(object, "correction");
 	const json_t *held = json_object_get(object, "held");
+	const json_t *shared = json_object_get(object, "shared");
 	int rc = others ? read_correction(r, others, &job->correction) : 0;
 
 	if (!rc && held)
 		rc = read_held(r, held, places, job, own);
+	if (!rc && shared)
+		rc = read_shared(r, shared, places, &job->shared, own);
 	return rc || !nodes ? rc : read_corrections(r, nodes, places, job, own);
 }
 
-static json_t *held_json(const struct rules_request *job,
-			 const char *(*name)(const void *arg, uint32_t index), const void *arg)
+typedef const char *view_job_name(const void *arg, uint32_t index);
+
+static json_t *held_json(const struct rules_held *held, size_t n, view_job_name *name,
+			 const void *arg)
 {
 	json_t *object = json_object();
 
-	for (size_t i = 0; object && i < job->nheld; i++) {
-		const char *node = name(arg, job->held[i].node);
+	for (size_t i = 0; object && i < n; i++) {
+		const char *node = name(arg, held[i].node);
 
-		if (node && field_set(object, node, json_real(job->held[i].mb))) {
+		if (node && field_set(object, node, json_real(held[i].mb))) {
 			json_decref(object);
 			return NULL;
 		}
 	}
 	return object;
+}
+
+static json_t *shared_json(const struct rules_shared *shared, view_job_name *name, const void *arg)
+{
+	json_t *object = json_object();
+	const char *server = shared->served ? name(arg, shared->server) : NULL;
+	int rc = object ? field_write(object, shared_fields, FIELD_COUNT_OF(shared_fields), shared)
+			: -ENOMEM;
+
+	if (!rc && server)
+		rc = field_set(object, "server", json_string(server));
+	if (!rc && shared->ncached)
+		rc = field_set(object, "cached",
+			       held_json(shared->cached, shared->ncached, name, arg));
+	if (!rc)
+		return object;
+	json_decref(object);
+	return NULL;
 }
 
 static json_t *corrections_json(const struct rules_request *job,
@@ -276,6 +352,7 @@ void view_job_free(struct view_job_own *own)
 	free(own->com_ms);
 	free(own->corrections);
 	free(own->held);
+	free(own->cached);
 	*own = (struct view_job_own){0};
 }
 
@@ -304,7 +381,9 @@ json_t *view_job_json(const struct rules_request *job,
 	if (!rc && name && job->ncorrections)
 		rc = field_set(object, "corrections", corrections_json(job, name, arg));
 	if (!rc && name && job->nheld)
-		rc = field_set(object, "held", held_json(job, name, arg));
+		rc = field_set(object, "held", held_json(job->held, job->nheld, name, arg));
+	if (!rc && name && (job->shared.read_mb > 0 || job->shared.written_mb > 0))
+		rc = field_set(object, "shared", shared_json(&job->shared, name, arg));
 	if (!rc && name && job->correction > 0)
 		rc = field_set(object, "correction", json_real(job->correction));
 	if (!rc)

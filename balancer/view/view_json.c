@@ -45,6 +45,7 @@ void view_file_fini(struct view_file *view)
 	free(view->com_ms);
 	free(view->corrections);
 	free(view->held);
+	free(view->cached);
 	*view = (struct view_file){0};
 }
 
@@ -77,20 +78,28 @@ static void remove_correction(struct view_file *view, uint32_t index)
 	job->ncorrections = kept;
 }
 
-static void remove_held(struct view_file *view, uint32_t index)
+/* Returns how many of the N are left. */
+static size_t remove_held(struct rules_held *held, size_t n, uint32_t index)
 {
-	struct rules_request *job = &view->job;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < job->nheld; i++) {
-		struct rules_held h = view->held[i];
+	for (size_t i = 0; i < n; i++) {
+		struct rules_held h = held[i];
 
 		if (h.node == index)
 			continue;
 		h.node -= h.node > index;
-		view->held[kept++] = h;
+		held[kept++] = h;
 	}
-	job->nheld = kept;
+	return kept;
+}
+
+static void remove_shared(struct rules_shared *shared, uint32_t index)
+{
+	if (!shared->served)
+		return;
+	shared->served = shared->server != index;
+	shared->server -= shared->server > index;
 }
 
 void view_file_remove(struct view_file *view, uint32_t index)
@@ -100,7 +109,9 @@ void view_file_remove(struct view_file *view, uint32_t index)
 		(view->nnodes - index - 1) * sizeof(*view->nodes));
 	view->nnodes--;
 	remove_correction(view, index);
-	remove_held(view, index);
+	view->job.nheld = remove_held(view->held, view->job.nheld, index);
+	view->job.shared.ncached = remove_held(view->cached, view->job.shared.ncached, index);
+	remove_shared(&view->job.shared, index);
 	if (view->home > index)
 		view->home--;
 	else if (view->home == index)
@@ -125,6 +136,7 @@ int view_file_charge(struct view_file *view, uint32_t index, const struct rules_
 	grown[node->ncharged].ncorrections = 0;
 	grown[node->ncharged].held = NULL;
 	grown[node->ncharged].nheld = 0;
+	grown[node->ncharged].shared = (struct rules_shared){0};
 	grown[node->ncharged].correction = 0;
 	grown[node->ncharged++].com_ms = NULL;
 	return 0;
@@ -270,6 +282,7 @@ static int read_job(struct field_reader *r, const json_t *object, const json_t *
 	view->com_ms = own.com_ms;
 	view->corrections = own.corrections;
 	view->held = own.held;
+	view->cached = own.cached;
 	return rc;
 }
 

@@ -17,9 +17,8 @@
  *               cap), cores 1, disk_fixed_ms 8, disk_mb_per_s 40, disk_parallel 0 (1),
  *               request_kb 250, request_sd_kb 50, network_mb_per_s the view's: FC's machine
  *   task, job   request_kb 250, reaccess 5 (wall: 0), requests null, tasks 1,
- *               com_ms a list of zeros, corrections {}, correction 1, held {}; every other
- *               amount 0
- *   measured    missing: the disk and CPU state follow from the tasks.  In parts:
+ *               com_ms a list of zeros, corrections {}, correction 1, held {}, no shared; every
+ * other amount 0 measured    missing: the disk and CPU state follow from the tasks.  In parts:
  *               disk_utilisation = arrivals * service, and the other way round;
  *               service_ms the disk's own, service_ms2 its square, cpu_queue the
  *               CPU load, io_tasks those that the tasks show
@@ -67,7 +66,7 @@ struct view_file {
 	struct rules_request job; /* its lists are the next three, or borrowed */
 	double *com_ms;		  /* job.tasks values, or NULL */
 	struct rules_correction *corrections;
-	struct rules_held *held;
+	struct rules_held *held, *cached;
 };
 
 /* Makes an empty view with the defaults of RATES. */

@@ -40,24 +40,24 @@ struct view_places {
 struct view_job_own {
 	double *com_ms;
 	struct rules_correction *corrections;
-	struct rules_held *held;
+	struct rules_held *held, *cached;
 };
 
 /*
  * Reads a job into JOB, whose lists OWN owns.  Without PLACES it may have neither corrections nor
- * held.  After a failure nothing needs freeing.
+ * held nor shared.  After a failure nothing needs freeing.
  */
 int view_job_read(struct field_reader *r, const json_t *object, enum rules_rates rates,
 		  const struct view_places *places, struct rules_request *job,
 		  struct view_job_own *own);
 void view_job_free(struct view_job_own *own);
 /*
- * Returns a new object; NULL: out of memory.  NAME (NULL: the job has neither corrections nor held)
- * tells the name of a node of the view, or NULL.
+ * Returns a new object; NULL: out of memory.  NAME (NULL: the job has neither corrections nor held
+ * nor shared) tells the name of a node of the view, or NULL.
  */
 json_t *view_job_json(const struct rules_request *job,
 		      const char *(*name)(const void *arg, uint32_t index), const void *arg);
-/* Compares all fields but com_ms, the corrections and held. */
+/* Compares all fields but com_ms, the corrections, held and shared. */
 bool view_job_same(const struct rules_request *a, const struct rules_request *b);
 
 /*

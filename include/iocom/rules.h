@@ -323,6 +323,20 @@ struct rules_held {
 	double mb;
 };
 
+/*
+ * What a job reads and writes on a file system that the nodes share (MODEL 2.11): no node's own
+ * disk has it, but that of SERVER.  `cached` is what the nodes' page caches have of `read_mb`, in
+ * ascending order of the nodes, each once; borrowed.  A decision uses it; rules_view_charge and
+ * rules_migrate do not.
+ */
+struct rules_shared {
+	double read_mb, written_mb;
+	bool served; /* `server` is known */
+	uint32_t server;
+	const struct rules_held *cached;
+	size_t ncached;
+};
+
 struct rules_request {
 	double cpu_ms;
 	double io_per_ms; /* wall: its rate when running alone */
@@ -355,6 +369,7 @@ struct rules_request {
 	 */
 	const struct rules_held *held;
 	size_t nheld;
+	struct rules_shared shared;
 };
 
 /*

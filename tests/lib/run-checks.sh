@@ -242,6 +242,10 @@ part_vm() {
 		bash tests/vm/guest.sh "$build" "$suite" >"$logs/vm_$suite.log" 2>&1 </dev/null &
 		pids[$suite]=$!
 	done
+	remember vm vm/nfs bash tests/vm/nfs.sh "$build" trixie
+	while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+	bash tests/vm/nfs.sh "$build" trixie >"$logs/vm_nfs.log" 2>&1 </dev/null
+	tally vm/nfs "$logs/vm_nfs.log" $? "$((SECONDS - began_all))"
 	for suite in "${suites[@]}"; do
 		wait "${pids[$suite]}"
 		tally "vm/$suite" "$logs/vm_$suite.log" $? "$((SECONDS - began_all))"

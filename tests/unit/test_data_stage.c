@@ -152,7 +152,9 @@ static const char table[] =
 	"33 22 0:42 / /over rw - nfs a:/b rw\n"
 	"34 33 0:43 / /over rw - tmpfs tmpfs rw\n"
 	"35 22 0:44 / /mnt/ssh rw - fuse.sshfs me@host:/data rw\n"
-	"36 22 0:45\n";
+	"36 22 0:45\n"
+	"37 22 0:46 / /nfs rw - nfs4 big:/e rw,hard,addr=10.0.0.7,clientaddr=10.0.0.8\n"
+	"38 22 0:47 / /smb rw - cifs //big/e rw,addr=fd00::7\n";
 
 static void shared_file_systems_are_recognised(void **state)
 {
@@ -190,12 +192,82 @@ static void shared_file_systems_are_recognised(void **state)
 		    !shared_fs_is("fuse"));
 }
 
+static void who_serves_them_is_told(void **state)
+{
+	static const struct {
+		const char *path, *server;
+		int rc;
+	} rows[] = {
+		{"/nfs/a", "10.0.0.7", 0}, {"/smb", "fd00::7", 0},  {"/work dir/x", NULL, -ENXIO},
+		{"/home/u", NULL, -ENXIO}, {"/tmp", NULL, -ENOENT},
+	};
+	char path[] = "/tmp/iocom-mounts-XXXXXX", server[64];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, table, sizeof(table) - 1), sizeof(table) - 1);
+	close(fd);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(shared_fs_server(path, rows[i].path, server, sizeof(server)),
+				 rows[i].rc);
+		if (rows[i].server)
+			assert_string_equal(server, rows[i].server);
+	}
+	assert_int_equal(shared_fs_server(path, "/nfs", server, 8), -ENAMETOOLONG);
+	unlink(path);
+}
+
+static void what_is_exported_is_told(void **state)
+{
+	static const char etab[] = "/srv/a\\040b\t10.0.0.0/8(rw,sync)\n"
+				   "/data\t*(ro)\n"
+				   "data2\t*(ro)\n";
+	char path[] = "/tmp/iocom-exports-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, etab, sizeof(etab) - 1), sizeof(etab) - 1);
+	close(fd);
+	assert_true(shared_fs_exported(path, "/srv/a b/c") && shared_fs_exported(path, "/data"));
+	assert_false(shared_fs_exported(path, "/datax") || shared_fs_exported(path, "/srv") ||
+		     shared_fs_exported(path, "data2"));
+	unlink(path);
+	assert_false(shared_fs_exported(path, "/data"));
+}
+
+static void the_servers_own_directory_is_known(void **state)
+{
+	char own[300], host[256] = "";
+
+	(void)state;
+	assert_true(shared_fs_is_export("n1:/srv:/", "/srv"));
+	assert_true(shared_fs_is_export("n1:/srv:/a/b", "/srv/a/b"));
+	assert_true(shared_fs_is_export("n1:/:/srv", "/srv"));
+	assert_true(shared_fs_is_export("[fd00::7]:/srv:/a", "/srv/a"));
+	assert_false(shared_fs_is_export("n1:/srv:/a", "/srv/b"));
+	assert_false(shared_fs_is_export("n1:/other:/a", "/srv/a"));
+	assert_false(shared_fs_is_export("n1:/srv:/a", "/srv"));
+	assert_false(shared_fs_is_export("//n1/srv:/a", "/srv/a"));
+	assert_false(shared_fs_is_export("n1", "/srv") || shared_fs_is_export("", "/srv") ||
+		     shared_fs_is_export("[n1", "/srv") || shared_fs_is_export("n1:/srv", "/srv"));
+	assert_int_equal(gethostname(host, sizeof(host) - 1), 0);
+	snprintf(own, sizeof(own), "%s:/srv:/", host);
+	assert_true(shared_fs_is_own(own) && shared_fs_is_own("127.0.0.1:/srv:/"));
+	assert_false(shared_fs_is_own("192.0.2.77:/srv:/") || shared_fs_is_own("127.0.0.1") ||
+		     shared_fs_is_own("[fd00::7]:/srv:/") || shared_fs_is_own(""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_relative_and_below),
 		cmocka_unit_test(messages_are_cut_from_a_stream),
 		cmocka_unit_test(entries_come_back),
+		cmocka_unit_test(who_serves_them_is_told),
+		cmocka_unit_test(what_is_exported_is_told),
+		cmocka_unit_test(the_servers_own_directory_is_known),
 		cmocka_unit_test(entries_that_are_none_are_refused),
 		cmocka_unit_test(stats_come_back),
 		cmocka_unit_test(hashes_are_blake2b),

@@ -239,6 +239,7 @@ static bool may_lack(const msgpack_object *key)
 	return is_key(key, "lease_ms") || is_key(key, "renews") || is_key(key, "behaviour") ||
 	       is_key(key, "more") || is_key(key, "fault_requests") || is_key(key, "fault_kb") ||
 	       is_key(key, "read_kb") || is_key(key, "written_kb") || is_key(key, "alone_ms") ||
+	       is_key(key, "netfs_read_kb") || is_key(key, "netfs_written_kb") ||
 	       is_key(key, "stopped");
 }
 

@@ -575,6 +575,30 @@ static void test_expected_in_words(void **state)
 	placement_fini(&p);
 }
 
+/* Lines are wrapped, so only parts of them are looked for. */
+static void test_shared_in_words(void **state)
+{
+	struct placement p;
+
+	(void)state;
+	fixture_decide(&p, "least-delay", 5, 9);
+	must_say(&p, "Shared file system", false);
+	p.need_given |= 1u << NEED_SHARED_READ_MB | 1u << NEED_SHARED_WRITTEN_MB;
+	p.need.value[NEED_SHARED_READ_MB] = 21;
+	p.need.value[NEED_SHARED_WRITTEN_MB] = 0.5;
+	must_say(&p, "Shared file system: it reads 21.0 MB and writes 0.5 MB there; nobody", true);
+	must_say(&p, "nothing that is", true);
+	strcpy(p.ask.shared_server, "192.0.2.9");
+	must_say(&p, "192.0.2.9", true);
+	must_say(&p, "no node of", true);
+	strcpy(p.ask.shared_server, p.nodes[1].vector.name);
+	strcpy(p.ask.shared_cached, "n3=20500000,x\tx=1000000");
+	must_say(&p, "n2 serves", true);
+	must_say(&p, "20.5 MB at n3", true);
+	must_say(&p, "x\tx", false); /* nothing that a terminal would obey */
+	placement_fini(&p);
+}
+
 static void must_tell(const struct placement *p, const char *line)
 {
 	char *text = NULL;
@@ -765,21 +789,14 @@ static void test_row_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_request),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_comment),
-		cmocka_unit_test(test_older_request),
-		cmocka_unit_test(test_request_for_older),
-		cmocka_unit_test(test_answer),
-		cmocka_unit_test(test_secrets),
-		cmocka_unit_test(test_older_answer),
-		cmocka_unit_test(test_wrong_answers),
-		cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_expected_in_words),
-		cmocka_unit_test(test_taken_in_words),
-		cmocka_unit_test(test_rows_tell_the_same),
-		cmocka_unit_test(test_least_delay_keeps),
-		cmocka_unit_test(test_row_without_room),
+		cmocka_unit_test(test_request),		  cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_comment),		  cmocka_unit_test(test_older_request),
+		cmocka_unit_test(test_request_for_older), cmocka_unit_test(test_answer),
+		cmocka_unit_test(test_secrets),		  cmocka_unit_test(test_older_answer),
+		cmocka_unit_test(test_wrong_answers),	  cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_expected_in_words), cmocka_unit_test(test_shared_in_words),
+		cmocka_unit_test(test_taken_in_words),	  cmocka_unit_test(test_rows_tell_the_same),
+		cmocka_unit_test(test_least_delay_keeps), cmocka_unit_test(test_row_without_room),
 		cmocka_unit_test(test_row_size),
 	};
 

@@ -126,6 +126,90 @@ static void test_warm(void **state)
 	NEAR(e.profile.read_mb, 1);
 }
 
+/* A run that read READ_MB on a shared file system. */
+static void ran_shared(uint64_t id, double read_mb, const char *node, uint64_t end_s)
+{
+	struct profile run = {.cpu_ms = 10, .wall_ms = 1000, .shared_read_mb = read_mb};
+	struct profile_origin origin = {
+		.input_id = id, .input_mb = 50, .node = node, .end_s = end_s};
+
+	assert_int_equal(profile_learn_run(store, USER, "md5sum", &run, &origin, &err), 0);
+}
+
+static double cached_at(const struct profile_expected *e, const char *node)
+{
+	for (size_t i = 0; i < e->ncached; i++)
+		if (!strcmp(e->cached[i].node, node))
+			return e->cached[i].mb;
+	return 0;
+}
+
+/* It is expected cold wherever home is, and the caches are told beside it. */
+static void test_shared(void **state)
+{
+	struct profile_expected e;
+
+	(void)state;
+	ran_shared(7, 50, "n1", 1000);
+	e = expect("md5sum", 7, 50, "n1", 1010);
+	NEAR(e.profile.shared_read_mb, 50);
+	NEAR(cached_at(&e, "n1"), 50); /* the first run there brought it */
+	ran_shared(7, 5, "n1", 1020);
+	e = expect("md5sum", 7, 50, "n1", 1030);
+	assert_true(e.warm && e.warm_runs == 1);
+	NEAR(e.profile.shared_read_mb, 50);
+	NEAR(cached_at(&e, "n1"), 45); /* so much had stayed */
+	ran_shared(7, 50, "n1", 1040);
+	e = expect("md5sum", 7, 50, "n1", 1050);
+	assert_int_equal(e.ncached, 0); /* nothing had stayed, so nothing will */
+	ran_shared(7, 50, "n2", 1060);
+	e = expect("md5sum", 7, 50, "n1", 1070);
+	assert_int_equal(e.ncached, 1);
+	NEAR(cached_at(&e, "n2"), 50);
+	assert_int_equal(expect("md5sum", 8, 50, "n1", 1070).ncached, 0); /* other files */
+	assert_int_equal(expect("md5sum", 0, -1, "n1", 1070).ncached, 0); /* nobody knows */
+	e = expect("md5sum", 7, 50, "n1", 1060 + PROFILE_WARM_S + 1);
+	assert_int_equal(e.ncached, 0); /* too long ago */
+	NEAR(e.profile.shared_read_mb, 50);
+	/* What brought it so long ago says nothing of what stayed since. */
+	ran_shared(7, 50, "n2", 1060 + PROFILE_WARM_S + 5);
+	e = expect("md5sum", 7, 50, "n1", 1060 + PROFILE_WARM_S + 10);
+	NEAR(cached_at(&e, "n2"), 50);
+}
+
+/* Runs of a file of before shared file systems were told are kept, and read none there. */
+static void test_before_shared(void **state)
+{
+	static const char sql[] = "ALTER TABLE run DROP COLUMN shared_read_mb;"
+				  "ALTER TABLE run DROP COLUMN shared_written_mb;"
+				  "PRAGMA user_version=5";
+	char dir[] = "/tmp/iocom-test-profile-XXXXXX", path[64], command[80];
+	struct profile_expected e;
+	sqlite3 *db;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/profile.db", dir);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	ran("grep", 7, 50, 50, "n1", 1000);
+	profile_close(store);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(profile_open(&store, path, &err), 0);
+	e = expect("grep", 7, 50, "n1", 1010);
+	assert_int_equal(e.used, 1);
+	NEAR(e.profile.read_mb, 50);
+	NEAR(e.profile.shared_read_mb, 0);
+	assert_int_equal(e.ncached, 0);
+	ran_shared(7, 50, "n1", 1020);
+	NEAR(expect("md5sum", 7, 50, "n1", 1030).profile.shared_read_mb, 50);
+	profile_close(store);
+	store = NULL;
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
 /* So many runs are kept of each kind; the newest ones. */
 static void test_kept(void **state)
 {
@@ -442,6 +526,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sizes, begin, finish),
 		cmocka_unit_test_setup_teardown(test_warm, begin, finish),
+		cmocka_unit_test_setup_teardown(test_shared, begin, finish),
+		cmocka_unit_test(test_before_shared),
 		cmocka_unit_test_setup_teardown(test_kept, begin, finish),
 		cmocka_unit_test_setup_teardown(test_absurd, begin, finish),
 		cmocka_unit_test_setup_teardown(test_set, begin, finish),

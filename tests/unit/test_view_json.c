@@ -204,6 +204,39 @@ static void test_corrections(void **state)
 	view_file_fini(&v);
 }
 
+/* What the job does on a shared file system; its server's place follows the nodes that leave. */
+static void test_shared(void **state)
+{
+	struct view_file v, back;
+	struct iocom_err err = {0};
+	json_t *document;
+	size_t n;
+	char *text;
+
+	(void)state;
+	decode("{\"nodes\": [{}, {}, {\"name\": \"x\"}], \"job\": {\"shared\": {\"read_mb\": 9,"
+	       "\"written_mb\": 1, \"server\": \"x\", \"cached\": {\"x\": 2.5, \"n1\": 3}}}}",
+	       &v);
+	document = view_file_json(&v);
+	text = json_text_dump(document, &n);
+	assert_int_equal(view_file_decode("t.json", text, n, &back, &err), 0);
+	assert_true(back.job.shared.read_mb == 9 && back.job.shared.written_mb == 1);
+	assert_true(back.job.shared.served && back.job.shared.server == 2);
+	assert_int_equal(back.job.shared.ncached, 2);
+	assert_true(back.job.shared.cached[1].node == 2 && back.job.shared.cached[1].mb == 2.5);
+	view_file_remove(&back, 0);
+	assert_true(back.job.shared.served && back.job.shared.server == 1);
+	assert_int_equal(back.job.shared.ncached, 1);
+	assert_true(back.job.shared.cached[0].node == 1);
+	view_file_remove(&back, 1);
+	assert_false(back.job.shared.served);
+	assert_int_equal(back.job.shared.ncached, 0);
+	json_decref(document);
+	free(text);
+	view_file_fini(&v);
+	view_file_fini(&back);
+}
+
 /* What nodes have of the data, too; a node that leaves takes its part along. */
 static void test_held(void **state)
 {
@@ -443,6 +476,14 @@ static const struct {
 	{JOB("{\"held\": {\"n7\": 1}}"), "job.held.n7: expected the name of a node of this view"},
 	{JOB("{\"held\": {\"n1\": -1}}"),
 	 "job.held.n1: expected a number that is not negative, found -1"},
+	{JOB("{\"shared\": 1}"), "job.shared: expected an object, found 1"},
+	{JOB("{\"shared\": {\"read_mb\": -1}}"),
+	 "job.shared.read_mb: expected a number that is not negative, found -1"},
+	{JOB("{\"shared\": {\"server\": \"n7\"}}"),
+	 "job.shared.server: expected the name of a node of this view"},
+	{JOB("{\"shared\": {\"cached\": {\"n7\": 1}}}"),
+	 "job.shared.cached.n7: expected the name of a node of this view"},
+	{JOB("{\"shared\": {\"disk\": 1}}"), "job.shared.disk: unknown field"},
 	{JOB("{\"correction\": 0}"),
 	 "job.correction: expected a factor from 0.25 to 1024, found 0"},
 	{JOB("{\"correction\": \"1\"}"), "job.correction: expected a number, found \"1\""},
@@ -719,6 +760,7 @@ int main(void)
 		cmocka_unit_test(test_same_plan),  cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_manual),	   cmocka_unit_test(test_corrections),
 		cmocka_unit_test(test_remove),	   cmocka_unit_test(test_held),
+		cmocka_unit_test(test_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

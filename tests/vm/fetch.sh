@@ -3,7 +3,7 @@
 # Fetches Debian's cloud kernels for the virtual machines: `fetch.sh [DIR]` puts each suite's
 # newest into DIR/SUITE (vmlinuz, modules, version), and an emulator into DIR/emulator if this
 # machine's is too old. It uses the mirror and keys of this machine's own package sources; lists
-# and packages stay in DIR (DIR/tools: mdadm), and nothing is installed. Existing files are not
+# and packages stay in DIR (DIR/tools: mdadm, DIR/nfs: nfs-kernel-server), and nothing is installed. Existing files are not
 # fetched again: use `make clean` for newer ones. Exits with 1 if one cannot be fetched. Needs no
 # root.
 set -uo pipefail
@@ -113,7 +113,22 @@ fetch_tools() {
 	rm -rf "$dir/apt/$suite"
 }
 
+# What the NFS server's machine runs: not installed, because that would start services here.
+fetch_nfs() {
+	local suite
+	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	open_suite "$suite" && unpack "$suite" nfs-kernel-server nfs-common libtirpc3 libtirpc-common \
+		libevent-core-2.1-7 libnfsidmap1 libwrap0 netbase || return 1
+	mv "$dir/apt/$suite/root" "$dir/nfs"
+	rm -rf "$dir/apt/$suite"
+}
+
 missing=0
+if [ ! -e "$dir/nfs" ] && ! fetch_nfs >"$dir/nfs.log" 2>&1; then
+	tail -n 20 "$dir/nfs.log"
+	echo "fetch: nfs-kernel-server cannot be had"
+	missing=1
+fi
 if [ ! -e "$dir/tools" ] && ! fetch_tools >"$dir/tools.log" 2>&1; then
 	tail -n 20 "$dir/tools.log"
 	echo "fetch: mdadm cannot be had"

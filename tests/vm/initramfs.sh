@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# Makes the initramfs of one kernel: `initramfs.sh BUILD KERNEL-DIR OUT`. It holds busybox, the
+# Makes the initramfs of one kernel: `initramfs.sh BUILD KERNEL-DIR OUT [nfs]`. It holds busybox, the
 # tools and modules that the tests use, the programs of BUILD/tests/bpf and BUILD/tests/shim, and
-# init. Needs no root.
+# init; with `nfs` instead of these what a node of a cluster with an NFS server needs. Needs no root.
 set -euo pipefail
-build=$(realpath "$1") kernel=$(realpath "$2") out=$(realpath -m "$3")
+build=$(realpath "$1") kernel=$(realpath "$2") out=$(realpath -m "$3") kind=${4:-}
 cd "$(dirname "$0")/../.."
 PATH=$PATH:/usr/sbin:/sbin:$PWD/build/vm/tools/sbin
 version=$(cat "$kernel/version")
@@ -20,6 +20,13 @@ folders="crypto arch/x86/crypto drivers/md drivers/block"
 modules="virtio_pci virtio_blk virtio_net ext4 xfs loop veth bridge dummy scsi_debug sd_mod
 overlay tls mptcp_diag sch_tbf sch_netem"
 
+if [ "$kind" = nfs ]; then
+	tools="dash ip mount umount mkfs.ext4 modprobe nsenter timeout stat tc munged munge"
+	folders=
+	modules="virtio_pci virtio_blk virtio_net ext4 bridge nfsd nfs nfsv4 sch_netem"
+fi
+
+nfs=$PWD/build/vm/nfs # Debian's nfs-kernel-server, unpacked
 chmod 755 "$root" # jobs of ordinary users must get through
 mkdir -p "$root"/{dev,proc,sys,run,tmp,var/tmp,root,bb,etc,tests} \
 	"$root"/usr/{bin,sbin,lib,lib64,libexec} "$root/usr/lib/modules"
@@ -30,8 +37,8 @@ done
 add() { # FILE [TARGET]: a program and the libraries it is linked with
 	local library
 	install -D "$1" "$root/${2:-usr/bin/$(basename "$1")}"
-	for library in $(ldd "$1" 2>/dev/null | grep -oE '/[^ ]+' || true); do
-		[ -e "$root/$library" ] || install -D "$library" "$root/$library"
+	for library in $(LD_LIBRARY_PATH=$nfs/usr/lib/x86_64-linux-gnu ldd "$1" 2>/dev/null | grep -oE '/[^ ]+' || true); do
+		[ -e "$root/${library#"$nfs"}" ] || install -D "$library" "$root/${library#"$nfs"}"
 	done
 }
 
@@ -50,14 +57,25 @@ done
 grep -E '^(root|daemon|nobody):' /etc/passwd >"$root/etc/passwd"
 grep -E '^(root|daemon|nogroup):' /etc/group >"$root/etc/group"
 ln -s ../bin/modprobe "$root/usr/sbin/modprobe" # where the kernel looks for it
+if [ "$kind" = nfs ]; then
+	for program in usr/sbin/exportfs usr/sbin/rpc.mountd usr/sbin/rpc.nfsd sbin/mount.nfs; do
+		add "$nfs/$program" "usr/sbin/$(basename "$program")"
+	done
+	ln -s mount.nfs "$root/usr/sbin/mount.nfs4"
+	cp "$nfs"/etc/netconfig "$nfs"/etc/services "$nfs"/etc/protocols "$nfs"/etc/rpc "$root/etc/"
+	mkdir -p "$root"/var/lib/nfs/v4recovery "$root"/run "$root"/etc/munge "$root"/var/{lib,log}/munge
+	echo 'iocom-net:x:900:900::/:/usr/sbin/nologin' >>"$root/etc/passwd"
+	echo 'iocom-net:x:900:' >>"$root/etc/group"
+	add "$build/iocom-net" build/iocom-net
+fi
 # By the sources, because the binary of a removed test may still be there.
-for source in tests/bpf/test_*.c tests/shim/test_*.c tests/tools/*.c; do
+[ "$kind" = nfs ] || for source in tests/bpf/test_*.c tests/shim/test_*.c tests/tools/*.c; do
 	add "$build/${source%.c}" "${source%.c}"
 done
-for script in tests/vm/test_*.sh tests/vm/bench_*.sh; do
+for script in tests/vm/test_*.sh tests/vm/bench_*.sh tests/vm/nfs_node.sh; do
 	install -D "$script" "$root/$script"
 done
-for program in iocom iocomd iocom-shim tests/shim/audited_shim; do
+for program in iocom iocomd iocom-shim $([ "$kind" = nfs ] || echo tests/shim/audited_shim); do
 	add "$build/$program" "build/$program"
 done
 # A shim loads libaudit when it has a record to send.
