@@ -28,12 +28,14 @@ seconds() { # COMMAND...
 	awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'
 }
 row() { # NAME CPU
-	local goes home there right
+	local goes home there right data
 	goes=$(job place "$2" --json --policy least-delay | jq -r .node)
-	there=$(seconds job run "$2" --node n2)
+	: >"$SCRATCH/status"
+	there=$(seconds job run "$2" --node n2 --status-fd 7 7>"$SCRATCH/status")
+	data=$(jq -r 'select(.state == "staged") | .data | "copied \(.copied_bytes / 1e6) MB, found \(.found_bytes / 1e6)"' "$SCRATCH/status")
 	home=$(seconds job run "$2" --policy nlb)
 	right=$(awk -v h="$home" -v t="$there" -v g="$goes" 'BEGIN { print (t < h) == (g == "n2") ? "sooner" : "LATER" }')
-	printf '%-34s %8s s %8s s   goes to %s: %s\n' "$1" "$home" "$there" "$goes" "$right"
+	printf '%-34s %8s s %8s s   goes to %s: %s; there it %s\n' "$1" "$home" "$there" "$goes" "$right" "$data"
 }
 printf '\n%s MB of input; home computes for somebody else; 1 Gbit/s, disks of 80 MB/s\n' "$MB"
 printf '%-34s %10s %10s\n' "job" "at home" "at n2"
