@@ -116,14 +116,7 @@ says "more than the cache may have" 'cache at node n2 has no room: 60.0 MB would
 rm "$HERE/large"
 
 # --- files that change meanwhile: the node waits for the lock of the cache, which we have ---
-# Processes of this testbed, whose command has PATTERN: others may run beside it.
-mine() {
-	local p
-	for p in $(pgrep -f -- "$1"); do
-		grep -s "/${IOCOM_TESTBED_MARK:-iocom-testbed}/" "/proc/$p/cgroup" >/dev/null && echo "$p"
-	done
-}
-taking() { [ -n "$(mine '^iocom-data --data-take')" ]; }
+taking() { pgrep -f "^iocom-data --data-take $KEPT/" >/dev/null; }
 lock() { # until unlock
 	rm -f "$SCRATCH/locked" "$SCRATCH/unlock"
 	on n2 flock "$KEPT/data/0/cache" sh -c "touch '$SCRATCH/locked'; while [ ! -e '$SCRATCH/unlock' ]; do sleep 0.05; done" &
@@ -181,36 +174,36 @@ on n2 rm -f "$KEPT/filler" "$KEPT/filler2"
 # --- something dies in the middle ---
 not_taking() { ! taking; }
 halfway() { on n2 sh -c "test -s $KEPT/data/0/cache/tmp.*"; }
-head -c 40000000 /dev/urandom >"$HERE/slow" # 1.6 s at this network's speed
+head -c 40000000 /dev/urandom >"$HERE/slow.$$" # 1.6 s at this network's speed
 sleep 0.05
-truth=$(sha256sum <"$HERE/slow")
+truth=$(sha256sum <"$HERE/slow.$$")
 lock
-w --data slow -- true 2>/dev/null &
+w --data slow.$$ -- true 2>/dev/null &
 run=$!
 until_true 10 taking
-kill -9 "$(mine 'iocom run --node n2 --data slow')" 2>/dev/null
+kill -9 "$(pgrep -f "iocom run --node n2 --data slow.$$")" 2>/dev/null
 wait $run 2>/dev/null
 tap_true "the client was killed: nothing goes on" until_true 10 not_taking
 unlock
 tap_true "no directory is left" until_true 10 none_left
 lock
-w --data slow -- true 2>/dev/null &
+w --data slow.$$ -- true 2>/dev/null &
 run=$!
 until_true 10 taking
-kill -TERM "$(mine 'iocom run --node n2 --data slow')"
+kill -TERM "$(pgrep -f "iocom run --node n2 --data slow.$$")"
 wait $run
 tap_is "a signal while the data is on the way ends the client" $? 143
 tap_true "and what takes it" until_true 10 not_taking
 unlock
-w --data slow -- true 2>"$SCRATCH/e" &
+w --data slow.$$ -- true 2>"$SCRATCH/e" &
 run=$!
 until_true 10 halfway
-kill -9 "$(mine '^iocom-data --data-take')"
+kill -9 "$(pgrep -f "^iocom-data --data-take $KEPT/")"
 wait $run
 tap_is "the process that takes it was killed: 125" $? 125
 tap_like "and why" "$(cat "$SCRATCH/e")" 'killed by signal 9'
 lock
-w --data slow -- true 2>"$SCRATCH/e" &
+w --data slow.$$ -- true 2>"$SCRATCH/e" &
 run=$!
 until_true 10 taking
 job=$(on n1 iocom jobs --here --json --all | jq -r '.jobs[0].job')
@@ -220,31 +213,37 @@ tap_is "iocom kill while the data is on the way: 125" $? 125
 tap_like "and why" "$(cat "$SCRATCH/e")" 'signal 15 while its data was on the way'
 unlock
 lock
-w --data slow -- true 2>"$SCRATCH/e" &
+w --data slow.$$ -- true 2>"$SCRATCH/e" &
 run=$!
 until_true 10 taking
-kill -9 "$(ps -o ppid= -p "$(mine '^iocom-data --data-take')" | tr -d ' ')"
+kill -9 "$(ps -o ppid= -p "$(pgrep -f "^iocom-data --data-take $KEPT/")" | tr -d ' ')"
 wait $run
 tap_isnt "the supervisor was killed: the client does not say 0" $? 0
 unlock
 tap_true "and nothing goes on" until_true 10 not_taking
-giving() { [ -n "$(mine '^iocom-data --data-give')" ]; }
+giving() { # in this testbed
+	local p
+	for p in $(pgrep -f '^iocom-data --data-give'); do
+		grep -s "/${IOCOM_TESTBED_MARK:-iocom-testbed}/" "/proc/$p/cgroup" >/dev/null && return
+	done
+	return 1
+}
 not_giving() { ! giving; }
-w --bring made -- sh -c 'mkdir made; head -c 40000000 /dev/urandom >made/x' 2>/dev/null &
+w --bring made.$$ -- sh -c "mkdir made.$$; head -c 40000000 /dev/urandom >made.$$/x" 2>/dev/null &
 run=$!
 until_true 10 giving
-kill -9 "$(mine 'iocom run --node n2 --bring made')"
+kill -9 "$(pgrep -f "iocom run --node n2 --bring made.$$")"
 wait $run 2>/dev/null
 tap_true "a client is killed while it fetches: nothing goes on" until_true 15 not_giving
-tap_is "nothing half is left at home" "$(find "$HERE/made" -type f 2>/dev/null | wc -l)" 0
+tap_is "nothing half is left at home" "$(find "$HERE/made.$$" -type f 2>/dev/null | wc -l)" 0
 tap_true "and nothing at the node" until_true 20 none_left
-w --status-fd 7 --data slow -- sha256sum slow 7>"$SCRATCH/status" >"$SCRATCH/o"
-tap_is "nothing of these counted as cached, and the next job has all of it" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow"
+w --status-fd 7 --data slow.$$ -- sha256sum slow.$$ 7>"$SCRATCH/status" >"$SCRATCH/o"
+tap_is "nothing of these counted as cached, and the next job has all of it" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow.$$"
 tap_true "what the killed supervisor left is gone, too" until_true 10 none_left
-tap_is "and no cgroup is left" "$(find /sys/fs/cgroup -type d -path "*/${IOCOM_TESTBED_MARK:-iocom-testbed}/*" -name 'n1-*.data' | wc -l)" 0
+tap_is "and no cgroup is left" "$(find /sys/fs/cgroup -type d -name 'n1-*.data' | wc -l)" 0
 on n2 sh -c "f=\$(ls $KEPT/data/0/cache/*); chmod u+w \$f; echo x >>\$f"
-w --status-fd 7 --data slow -- sha256sum slow 7>"$SCRATCH/status" >"$SCRATCH/o"
-tap_is "a cached file that somebody changed does not count" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow"
+w --status-fd 7 --data slow.$$ -- sha256sum slow.$$ 7>"$SCRATCH/status" >"$SCRATCH/o"
+tap_is "a cached file that somebody changed does not count" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow.$$"
 # --- the decision: 40 MB take 2.6 s on the way (25 MB/s, two disks of 80) ---
 head -c 40000000 /dev/urandom >"$HERE/big"
 sleep 0.05
