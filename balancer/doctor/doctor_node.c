@@ -190,12 +190,11 @@ static void check_caches(struct doctor *d)
 	check = doctor_add(d, "data-cache", DOCTOR_OK,
 			   full ? "raise data_cache_mb if files are copied again and again" : NULL,
 			   "%.1f MB of %u user%s; %" PRIu64
-			   " job%s found %.1f MB and copied %.1f MB; "
-			   "%" PRIu64 " file%s evicted",
+			   " jobs found %.1f MB and copied %.1f MB; "
+			   "%" PRIu64 " files evicted",
 			   (double)all.sum.cache_bytes / 1e6, users, users == 1 ? "" : "s",
-			   all.jobs, all.jobs == 1 ? "" : "s", (double)all.sum.found_bytes / 1e6,
-			   (double)all.sum.copied_bytes / 1e6, all.sum.evicted_files,
-			   all.sum.evicted_files == 1 ? "" : "s");
+			   all.jobs, (double)all.sum.found_bytes / 1e6,
+			   (double)all.sum.copied_bytes / 1e6, all.sum.evicted_files);
 	json_object_set_new(check, "jobs", json_integer((json_int_t)all.jobs));
 	json_object_set_new(check, "cache_bytes", json_integer((json_int_t)all.sum.cache_bytes));
 	json_object_set_new(check, "found_bytes", json_integer((json_int_t)all.sum.found_bytes));
