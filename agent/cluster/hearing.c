@@ -108,6 +108,35 @@ static void hearing_add_asked(struct hearing_work *w)
 	h->nasked = kept;
 }
 
+/* Who comes first if not all can be dialled: 0 brings something, 1 may, 2 does not. */
+static int hearing_rank(const struct matrix_entry *e, uint64_t now)
+{
+	return now < e->tie.mute_until_ns ? 2 : e->tie.heard_ns ? 0 : 1;
+}
+
+/*
+ * Somebody tells of more nodes in this one's slice than can be dialled, and perhaps of none that
+ * are: configured peers and who asked come first, then those that are heard.
+ */
+static void hearing_bound(struct hearing_work *w)
+{
+	size_t tied = 0;
+
+	if (w->nplaces <= BULLETIN_DIALED_MAX)
+		return;
+	for (size_t i = 0; i < w->n; i++)
+		tied += w->entries[i]->tie.on;
+	w->nplaces -= tied;
+	memmove(w->places, w->places + tied, w->nplaces * sizeof(*w->places));
+	for (int rank = 0; rank <= 2; rank++)
+		for (size_t i = 0; i < w->n && w->nplaces < BULLETIN_DIALED_MAX; i++) {
+			const struct matrix_entry *e = w->entries[i];
+
+			if (e->tie.on && hearing_rank(e, w->now) == rank)
+				hearing_add(w, e->vector.address, e->vector.port);
+		}
+}
+
 void hearing_plan(struct hearing *h)
 {
 	struct hearing_work w = {.h = h, .now = loop_boot_ns(h->base->loop)};
@@ -123,6 +152,7 @@ void hearing_plan(struct hearing *h)
 		hearing_choose(&w);
 		hearing_add_configured(&w);
 		hearing_add_asked(&w);
+		hearing_bound(&w);
 		bulletin_want(h->bulletin, w.places, w.nplaces);
 	}
 	free(w.nodes);

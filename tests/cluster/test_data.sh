@@ -159,13 +159,6 @@ w --data in -- true
 tap_true "what the killed supervisors left goes with the next job" until_true 10 none_left
 
 # --- files that change meanwhile: the node waits for the lock of the cache, which we have ---
-# Processes of this testbed, whose command has PATTERN: others may run beside it.
-mine() {
-	local p
-	for p in $(pgrep -f -- "$1"); do
-		grep -s "/${IOCOM_TESTBED_MARK:-iocom-testbed}/" "/proc/$p/cgroup" >/dev/null && echo "$p"
-	done
-}
 taking() { pgrep -f "^iocom-data --data-take $KEPT/" >/dev/null; }
 lock() { # until unlock
 	rm -f "$SCRATCH/locked" "$SCRATCH/unlock"
@@ -284,20 +277,26 @@ wait $run
 tap_isnt "the supervisor was killed: the client does not say 0" $? 0
 unlock
 tap_true "and nothing goes on" until_true 10 not_taking
-giving() { [ -n "$(mine '^iocom-data --data-give')" ]; }
+giving() { # in this testbed
+	local p
+	for p in $(pgrep -f '^iocom-data --data-give'); do
+		grep -s "/${IOCOM_TESTBED_MARK:-iocom-testbed}/" "/proc/$p/cgroup" >/dev/null && return
+	done
+	return 1
+}
 not_giving() { ! giving; }
-w --bring made -- sh -c 'mkdir made; head -c 40000000 /dev/urandom >made/x' 2>/dev/null &
+w --bring made.$$ -- sh -c "mkdir made.$$; head -c 40000000 /dev/urandom >made.$$/x" 2>/dev/null &
 run=$!
 until_true 10 giving
-kill -9 "$(mine 'iocom run --node n2 --bring made')"
+kill -9 "$(pgrep -f "iocom run --node n2 --bring made.$$")"
 wait $run 2>/dev/null
 tap_true "a client is killed while it fetches: nothing goes on" until_true 15 not_giving
-tap_is "nothing half is left at home" "$(find "$HERE/made" -type f 2>/dev/null | wc -l)" 0
+tap_is "nothing half is left at home" "$(find "$HERE/made.$$" -type f 2>/dev/null | wc -l)" 0
 tap_true "and nothing at the node" until_true 20 none_left
 w --status-fd 7 --data slow.$$ -- sha256sum slow.$$ 7>"$SCRATCH/status" >"$SCRATCH/o"
 tap_is "nothing of these counted as cached, and the next job has all of it" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow.$$"
 tap_true "what the killed supervisor left is gone, too" until_true 10 none_left
-tap_is "and no cgroup is left" "$(find /sys/fs/cgroup -type d -path "*/${IOCOM_TESTBED_MARK:-iocom-testbed}/*" -name 'n1-*.data' | wc -l)" 0
+tap_is "and no cgroup is left" "$(find /sys/fs/cgroup -type d -name 'n1-*.data' | wc -l)" 0
 on n2 sh -c "f=\$(ls $KEPT/data/0/cache/*); chmod u+w \$f; echo x >>\$f"
 w --status-fd 7 --data slow.$$ -- sha256sum slow.$$ 7>"$SCRATCH/status" >"$SCRATCH/o"
 tap_is "a cached file that somebody changed does not count" "$(staged) $(cat "$SCRATCH/o")" "40000000 0 ${truth%-}slow.$$"

@@ -175,6 +175,41 @@ static void test_configured(void **state)
 	assert_in_range(others, 10, LARGE / 3);
 }
 
+/* A liar names a thousand nodes of this one's slice, at addresses that come first. */
+static void test_invented(void **state)
+{
+	enum { INVENTED = 1024, TRUE = 5 };
+	struct iocom_vector v = {.port = 1, .boot_id = 1, .period_ms = 1000, .cores = 1};
+	unsigned told = 0;
+
+	(void)state;
+	heard_of(0, TRUE);
+	plan();
+	for (unsigned i = 0; i < TRUE; i++) {
+		snprintf(v.name, sizeof(v.name), "n%u", i);
+		hearing_heard(&hearing, v.name);
+	}
+	v.sequence = ++sequence;
+	for (unsigned i = 0; told < INVENTED; i++) {
+		struct gossip_place place;
+
+		snprintf(v.name, sizeof(v.name), "x%u", i);
+		snprintf(v.address, sizeof(v.address), "1.1.%u.%u", told / 200, told % 200);
+		place = gossip_place(v.name);
+		if (!gossip_tells(&matrix.place, &place, GOSSIP_SLICES_MAX))
+			continue;
+		assert_int_equal(matrix_put(&matrix, &v, 0, loop_boot_ns(base.loop)), 0);
+		told++;
+	}
+	for (size_t i = 0; i < matrix.count; i++) /* as if these, too, were of its slice */
+		matrix.entries[i]->place.slice = matrix.place.keeps;
+	plan();
+	assert_int_equal(net.nhears, BULLETIN_DIALED_MAX);
+	for (unsigned i = 0; i < TRUE; i++)
+		assert_true(hears(i));
+	assert_true(net_counted_hears(&net, "10.9.0.1", PORT));
+}
+
 static void test_asked(void **state)
 {
 	const struct gate_place at = {.address = "10.8.0.1", .port = PORT};
@@ -273,6 +308,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_small, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_large, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_configured, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_invented, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_asked_and_known, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_another_part, setup, teardown),
