@@ -186,7 +186,7 @@ ok "and leaves if it must read the file anyway" soon 30 leaves other 0.3
 
 at server sh -c "until [ -e /run/stop ]; do dd if=$share/work/big of=/dev/null bs=1M iflag=direct 2>/dev/null; done" &
 reader=$!
-slower() { decide other && [ "$(at_home_ms)" -ge $((idle * 3 / 2)) ]; }
+slower() { decide other && [ "$(at_home_ms)" -ge $((idle * 6 / 5)) ]; }
 ok "a busy disk of the server delays the job wherever it runs" soon 60 slower
 echo "# expected at the client: $idle ms beside an idle disk of the server, $(at_home_ms) ms beside a busy one"
 "$build/iocom" nodes | sed 's/^/# /'
@@ -214,7 +214,7 @@ ok "a job runs at the server" runs server fourth
 ok "what its disk did there is shared I/O of the class" between 20971 "$(needs md5sum shared_read_mb)" 22100
 ok "and no request of a node's own disk" between 0 "$(needs md5sum requests)" 0
 decide fourth
-ok "the server's cache has the file" view_has '"cached":{"server":20.97'
+ok "the server's cache has the file" view_has '"cached":{"server":2[01][.]'
 ok "so the job goes to the server" decides server fourth
 
 cd / || exit 1
@@ -230,7 +230,7 @@ ok "the server is gone: a client's agent says so" refused
 sed 's/^/# /; s/$/\n/' /tmp/refused
 ok "and answers" answers
 ok "and runs other jobs" at client1 true
-at server rpc.nfsd 2
+at server rpc.nfsd -N 3 -V 4.2 -G 10 -L 10 2
 reads() { timeout -k 1 20 dd if=$share/work/fifth of=/dev/null bs=1M 2>/dev/null; }
 ok "the server is back: the client reads on" soon 90 reads
 
