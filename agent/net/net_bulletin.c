@@ -14,6 +14,7 @@
 #include "agent/base/seal_refusal.h"
 #include "agent/net/address_budget.h"
 #include "agent/net/connection_limit.h"
+#include "agent/net/gathering.h"
 #include "agent/net/names.h"
 #include "agent/net/net_error.h"
 #include "agent/net/subscription.h"
@@ -26,7 +27,12 @@
  * A silent one is dialled anew so often: after a cut TCP itself waits ever longer between its
  * tries, for minutes in the end.
  */
-#define REDIAL_NS  (3 * CLOCK_NS_PER_S)
+#define REDIAL_NS (3 * CLOCK_NS_PER_S)
+/*
+ * In a large cluster bulletins gather for so long; in a small one what changes is known at once.
+ * How long one waited counts in its age, and what this node relays it reads just before.
+ */
+#define GATHER_NS  (200 * CLOCK_NS_PER_MS)
 #define LOOK_UP_NS (15 * CLOCK_NS_PER_S) /* between questions for a silent one's address */
 
 /* A node whose bulletins we subscribe to. */
@@ -37,7 +43,7 @@ struct publisher {
 	char numeric[IOCOM_ADDRESS_MAX];   /* where it is dialled; "": nowhere yet */
 	uint64_t looked_ns;		   /* when its name was looked up */
 	uint64_t dialed_ns;
-	uint64_t heard_ns;	   /* when a bulletin of it came */
+	uint64_t heard_ns;	   /* when something of it came */
 	char node[IOCOM_NAME_MAX]; /* who has given the key */
 	struct bulletin_key key;
 	bool told;  /* that its host is not found */
@@ -50,7 +56,8 @@ struct net_bulletin {
 	nng_socket pub;
 	bool pub_open;
 	struct connection_limit *guests; /* of pub */
-	struct address_budget hosts;	 /* what publishers pay for messages of no use */
+	struct gathering *gathering;
+	struct address_budget hosts; /* what publishers pay for messages of no use */
 	struct bulletin_key own;
 	const struct publisher *hearing; /* whose bulletin is being taken */
 	struct publisher *publishers[BULLETIN_DIALED_MAX];
@@ -107,7 +114,7 @@ static int unpack_vectors(const msgpack_object *list, const char *from, uint64_t
 }
 
 int bulletin_unpack(const void *data, size_t length, struct bulletin_sender *sender, uint64_t *bad,
-		    bulletin_each each, void *arg)
+		    bulletin_may may, bulletin_each each, void *arg)
 {
 	msgpack_unpacked map;
 	uint64_t version = 0;
@@ -123,10 +130,10 @@ int bulletin_unpack(const void *data, size_t length, struct bulletin_sender *sen
 		rc = BULLETIN_E_VERSION;
 	else if (unpack_u64(&map.data, "at", &sender->at_ms) || sender->at_ms > INT64_MAX)
 		rc = BULLETIN_E_GARBAGE;
+	else if (may && !may(arg, sender))
+		rc = 0;
 	else
-		rc = each ? unpack_vectors(unpack_get(&map.data, "vectors"), sender->from, bad,
-					   each, arg)
-			  : 0;
+		rc = unpack_vectors(unpack_get(&map.data, "vectors"), sender->from, bad, each, arg);
 	msgpack_unpacked_destroy(&map);
 	return rc;
 }
@@ -188,28 +195,45 @@ static bool bulletin_is_timely(struct net_bulletin *b, const struct bulletin_sen
 	return false;
 }
 
+/* Whether what publisher `hearing` says is to be believed. */
+static bool bulletin_is_its(void *arg, const struct bulletin_sender *sender)
+{
+	struct net_bulletin *b = arg;
+
+	if (strcmp(sender->from, b->hearing->node) != 0) {
+		bulletin_refuse(b, -EBADMSG, b->hearing->node);
+		return false;
+	}
+	if (!bulletin_is_timely(b, sender))
+		return false;
+	base_settle(b->config.base, b->hearing->node);
+	return true;
+}
+
+static void bulletin_hand_on(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
+{
+	const struct net_bulletin *b = arg;
+
+	b->config.each(b->config.arg, v, age_ns + subscription_waited_ns(b->hearing->subscription),
+		       direct);
+}
+
 /* Takes what publisher P has sealed; what is wrong in it is no fault of the connection. */
 static void bulletin_take(struct net_bulletin *b, const struct publisher *p, const void *data,
 			  size_t n)
 {
-	struct counters *c = b->config.base->counters;
 	struct bulletin_sender sender;
 	uint64_t bad = 0;
-	int rc = bulletin_unpack(data, n, &sender, &bad, NULL, NULL);
+	int rc;
 
-	if (rc == BULLETIN_E_VERSION) {
+	b->hearing = p;
+	rc = bulletin_unpack(data, n, &sender, &bad, bulletin_is_its, bulletin_hand_on, b);
+	b->hearing = NULL;
+	b->config.base->counters->vectors_refused_garbage += bad;
+	if (rc == BULLETIN_E_VERSION)
 		bulletin_refuse_version(b, p, sender.from);
-	} else if (rc || strcmp(sender.from, p->node) != 0) {
-		bulletin_refuse(b, rc ? rc : -EBADMSG, p->node);
-	} else if (bulletin_is_timely(b, &sender)) {
-		base_settle(b->config.base, p->node);
-		b->hearing = p;
-		rc = bulletin_unpack(data, n, &sender, &bad, b->config.each, b->config.arg);
-		b->hearing = NULL;
-		c->vectors_refused_garbage += bad;
-		if (rc)
-			bulletin_refuse(b, rc, p->node);
-	}
+	else if (rc)
+		bulletin_refuse(b, rc, p->node);
 }
 
 /* --- keys ------------------------------------------------------------------------- */
@@ -288,7 +312,6 @@ static int bulletin_hear(struct net_bulletin *b, struct publisher *p, void *body
 	rc = bulletin_open(&p->key, &head, body, length, &plain, &n);
 	if (rc)
 		return bulletin_refuse(b, rc, head.from);
-	p->heard_ns = loop_boot_ns(b->config.base->loop);
 	bulletin_take(b, p, plain, n);
 	return 0;
 }
@@ -334,7 +357,15 @@ static void publisher_came(void *arg, void *message, size_t length)
 	struct net_bulletin *b = p->bulletin;
 
 	b->config.base->counters->bulletins_received++;
+	p->heard_ns = loop_boot_ns(b->config.base->loop);
 	publisher_judge(p, bulletin_hear(b, p, message, length));
+}
+
+static void bulletin_gathered(void *arg)
+{
+	const struct net_bulletin *b = arg;
+
+	b->config.taken(b->config.arg);
 }
 
 static int open_sockets(struct net_bulletin *b, const char *url)
@@ -358,12 +389,17 @@ int net_bulletin_new(struct net_bulletin **out, const struct net_bulletin_config
 {
 	struct net_bulletin *b = calloc(1, sizeof(*b));
 	char url[128];
-	int e;
+	int e, rc;
 
 	*out = NULL;
 	if (!b)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	b->config = *config;
+	rc = gathering_new(&b->gathering, config->base->loop, bulletin_gathered, b, err);
+	if (rc) {
+		free(b);
+		return rc;
+	}
 	tcp_url(url, sizeof(url), config->listen, config->port);
 	e = open_sockets(b, url);
 	if (e) {
@@ -400,6 +436,7 @@ void net_bulletin_free(struct net_bulletin *b)
 	for (size_t i = 0; i < b->npublishers; i++)
 		publisher_free(b->publishers[i]);
 	b->npublishers = 0;
+	gathering_free(b->gathering);
 	if (b->pub_open)
 		nng_close(b->pub);
 	connection_limit_free(b->guests);
@@ -425,6 +462,7 @@ static void publisher_not_found(struct publisher *p, const char *why)
 static struct subscription *publisher_subscribe(struct publisher *p)
 {
 	const struct subscription_config config = {.loop = p->bulletin->config.base->loop,
+						   .reads = gathering_loop(p->bulletin->gathering),
 						   .message_max = BULLETIN_BYTES_MAX,
 						   .may = publisher_may,
 						   .came = publisher_came,
@@ -533,10 +571,13 @@ static void bulletin_send(struct net_bulletin *b, const msgpack_sbuffer *sealed)
 void net_bulletin_publish(struct net_bulletin *b, const struct iocom_vector *own,
 			  const struct matrix *m)
 {
-	uint64_t now = loop_boot_ns(b->config.base->loop);
+	uint64_t now;
 	uint64_t at_ms = own->time_ns / CLOCK_NS_PER_MS; /* it is published when it is measured */
 	msgpack_sbuffer plain, sealed;
 
+	gathering_set(b->gathering, m->count < GOSSIP_DIRECT ? 0 : GATHER_NS);
+	gathering_read(b->gathering);
+	now = loop_boot_ns(b->config.base->loop);
 	bulletin_look_up(b, now);
 	msgpack_sbuffer_init(&plain);
 	msgpack_sbuffer_init(&sealed);

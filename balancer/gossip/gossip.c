@@ -29,7 +29,8 @@ unsigned gossip_slices(size_t nodes)
 
 	if (nodes <= GOSSIP_DIRECT)
 		return 1;
-	while (slices < GOSSIP_SLICES_MAX && (size_t)slices * slices < 2 * nodes)
+	while (slices < GOSSIP_SLICES_MAX && (size_t)slices * GOSSIP_SLICE_NODES < nodes &&
+	       (size_t)slices * slices < 2 * nodes)
 		slices *= 2;
 	return slices;
 }

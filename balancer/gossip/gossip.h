@@ -12,8 +12,9 @@
  *
  * so that every node is at most two bulletins away and comes about once, while a bulletin has N/S
  * vectors.  With S about sqrt(2 N) a node hears of all others by sqrt(2 N) bulletins a period,
- * from nodes that differ for each.  The nodes of a slice that nobody keeps are heard
- * directly, and told of, by everybody.
+ * from nodes that differ for each.  In clusters of some hundreds slices of GOSSIP_SLICE_NODES do
+ * with half as many: those that a node hears for its own slice keep most of the others.  The nodes
+ * of a slice that nobody keeps are heard directly, and told of, by everybody.
  *
  * Nodes may differ in N.  A keeper goes by GOSSIP_LAG times fewer nodes than it knows, so that the
  * slice that it tells of is the one that others expect, or twice as large.
@@ -25,9 +26,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GOSSIP_DIRECT	  16
-#define GOSSIP_SLICES_MAX 256
-#define GOSSIP_LAG	  1.3
+#define GOSSIP_DIRECT	   16
+#define GOSSIP_SLICE_NODES 16
+#define GOSSIP_SLICES_MAX  256
+#define GOSSIP_LAG	   1.3
 
 /* What a name's hashes say; a slice is such a number modulo the number of slices. */
 struct gossip_place {
