@@ -22,7 +22,9 @@
 #include "user/pack.h"
 #include "balancer/view/vector_codec.h"
 
-#define ASK_KEY_NS CLOCK_NS_PER_S /* between questions to one publisher */
+/* Between questions to one publisher; each that is not answered makes it twice as long. */
+#define ASK_KEY_NS     CLOCK_NS_PER_S
+#define ASK_KEY_MAX_NS (8 * CLOCK_NS_PER_S)
 /*
  * A silent one is dialled anew so often: after a cut TCP itself waits ever longer between its
  * tries, for minutes in the end.
@@ -48,7 +50,7 @@ struct publisher {
 	struct bulletin_key key;
 	bool told;  /* that its host is not found */
 	bool asked; /* for a key, without an answer yet */
-	uint64_t asked_ns;
+	uint64_t asked_ns, ask_wait_ns;
 };
 
 struct net_bulletin {
@@ -260,10 +262,13 @@ static void publisher_ask(struct net_bulletin *b, struct publisher *p)
 {
 	uint64_t now = loop_boot_ns(b->config.base->loop);
 
-	if (p->asked || (p->asked_ns && now - p->asked_ns < ASK_KEY_NS))
+	if (p->asked || (p->asked_ns && now - p->asked_ns < p->ask_wait_ns))
 		return;
 	p->asked = true;
 	p->asked_ns = now;
+	p->ask_wait_ns = p->ask_wait_ns ? 2 * p->ask_wait_ns : ASK_KEY_NS;
+	if (p->ask_wait_ns > ASK_KEY_MAX_NS)
+		p->ask_wait_ns = ASK_KEY_MAX_NS;
 	b->config.ask_key(b->config.arg, &p->at);
 }
 
@@ -279,6 +284,8 @@ void net_bulletin_key(struct net_bulletin *b, const struct gate_publisher *publi
 	if (!p)
 		return;
 	p->asked = false;
+	if (publisher->given)
+		p->ask_wait_ns = 0;
 	/* An answer that was overtaken must not make us take a bulletin a second time. */
 	if (!publisher->given || p->key.epoch == publisher->key.epoch)
 		return;
