@@ -15,7 +15,7 @@ struct hearing_work {
 	uint64_t now;
 	struct gossip_node *nodes;
 	struct matrix_entry **entries; /* of `nodes` */
-	size_t n, alive, begins; /* begins: dialled, and not heard yet */
+	size_t n, alive, begins;       /* begins: dialled, and not heard yet */
 	struct gate_place *places;
 	size_t nplaces;
 };
@@ -46,12 +46,12 @@ static void hearing_look(struct hearing_work *w)
 		w->alive += e->alive;
 		w->begins += e->alive && e->tie.on && !mute && !gossip_tie_brings(&e->tie);
 		w->entries[w->n] = e;
-		w->nodes[w->n++] = (struct gossip_node){
-			.place = e->place,
-			.alive = e->alive,
-			.mute = mute,
-			.tied = e->tie.on && !mute,
-			.heard = gossip_tie_brings(&e->tie) && !mute};
+		w->nodes[w->n++] =
+			(struct gossip_node){.place = e->place,
+					     .alive = e->alive,
+					     .mute = mute,
+					     .tied = e->tie.on && !mute,
+					     .heard = gossip_tie_brings(&e->tie) && !mute};
 	}
 }
 

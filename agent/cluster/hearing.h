@@ -21,7 +21,7 @@
 #include "agent/cluster/peer_state.h"
 
 #define HEARING_ASKED_MAX     128
-#define HEARING_BEGINS    8 /* large clusters: dialled at a time, and not heard yet */
+#define HEARING_BEGINS	      8 /* large clusters: dialled at a time, and not heard yet */
 #define HEARING_ASKED_PERIODS 4 /* after it is heard of: then it is no news any more */
 #define HEARING_ASKED_NS      (30ull * 1000000000ull)
 #define HEARING_LOST_NS	      (600ull * 1000000000ull) /* one that was lost is awaited so long */

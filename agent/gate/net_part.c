@@ -265,8 +265,8 @@ static void net_part_ping(void *arg)
 		return;
 	}
 	/* While this process itself is kept waiting, one of less priority need not be hung. */
-	part->unanswered += !part->unanswered ||
-			    loop_late_ns(part->base->loop, &part->ping) < PING_LATE_NS;
+	part->unanswered +=
+		!part->unanswered || loop_late_ns(part->base->loop, &part->ping) < PING_LATE_NS;
 	if (part->unanswered > NET_PART_SILENT) {
 		net_part_broken(part, "it did not answer for 10 s");
 		return;

@@ -77,8 +77,8 @@ int gathering_new(struct gathering **out, struct loop *loop, void (*gathered)(vo
 		free(g);
 		return rc;
 	}
-	g->entry = (struct loop_fd){
-		.fd = loop_pollfd(g->sockets), .ready = gathering_ready, .arg = g};
+	g->entry =
+		(struct loop_fd){.fd = loop_pollfd(g->sockets), .ready = gathering_ready, .arg = g};
 	rc = loop_add(loop, &g->entry, EPOLLIN);
 	if (rc) {
 		gathering_free(g);

@@ -29,7 +29,8 @@
  * A silent one is dialled anew so often: after a cut TCP itself waits ever longer between its
  * tries, for minutes in the end.
  */
-#define REDIAL_NS (3 * CLOCK_NS_PER_S)
+#define REDIAL_NS    (3 * CLOCK_NS_PER_S)
+#define RECONNECT_NS (2 * CLOCK_NS_PER_S) /* if there is no connection: TCP's own first two tries */
 /*
  * In a large cluster bulletins gather for so long; in a small one what changes is known at once.
  * How long one waited counts in its age, and what this node relays it reads just before.
@@ -48,8 +49,9 @@ struct publisher {
 	uint64_t heard_ns;	   /* when something of it came */
 	char node[IOCOM_NAME_MAX]; /* who has given the key */
 	struct bulletin_key key;
-	bool told;  /* that its host is not found */
-	bool asked; /* for a key, without an answer yet */
+	uint64_t first; /* the number from which bulletins are sealed for this node */
+	bool told;	/* that its host is not found */
+	bool asked;	/* for a key, without an answer yet */
 	uint64_t asked_ns, ask_wait_ns;
 };
 
@@ -291,6 +293,7 @@ void net_bulletin_key(struct net_bulletin *b, const struct gate_publisher *publi
 		return;
 	snprintf(p->node, sizeof(p->node), "%s", publisher->node);
 	p->key = publisher->key;
+	p->first = publisher->key.next;
 }
 
 /*
@@ -302,6 +305,7 @@ static int bulletin_hear(struct net_bulletin *b, struct publisher *p, void *body
 {
 	struct bulletin_head head;
 	const void *plain;
+	bool known;
 	size_t n;
 	int rc = bulletin_head_read(&head, body, length);
 
@@ -311,9 +315,12 @@ static int bulletin_hear(struct net_bulletin *b, struct publisher *p, void *body
 	}
 	if (rc)
 		return bulletin_refuse(b, BULLETIN_E_GARBAGE, "");
-	if (head.epoch != p->key.epoch || strcmp(head.from, p->node) != 0) {
+	known = head.epoch == p->key.epoch && !strcmp(head.from, p->node);
+	/* One from before the key was given may have waited here meanwhile. */
+	if (!known || head.number < p->first) {
 		b->config.base->counters->bulletins_refused_key++;
-		publisher_ask(b, p);
+		if (!known)
+			publisher_ask(b, p);
 		return SEAL_E_REPLAYED;
 	}
 	rc = bulletin_open(&p->key, &head, body, length, &plain, &n);
@@ -552,10 +559,14 @@ static void bulletin_look_up(struct net_bulletin *b, uint64_t now)
 {
 	for (size_t i = 0; i < b->npublishers; i++) {
 		struct publisher *p = b->publishers[i];
+		uint64_t redial_ns;
 
 		if (now - p->looked_ns >= LOOK_UP_NS && now - p->heard_ns >= LOOK_UP_NS)
 			publisher_look_up(p);
-		if (p->numeric[0] && now - p->dialed_ns >= REDIAL_NS &&
+		redial_ns = p->subscription && subscription_connects(p->subscription)
+				    ? RECONNECT_NS
+				    : REDIAL_NS;
+		if (p->numeric[0] && now - p->dialed_ns >= redial_ns &&
 		    now - p->heard_ns >= REDIAL_NS)
 			publisher_dial(p, p->numeric);
 	}

@@ -309,6 +309,11 @@ uint64_t subscription_waited_ns(const struct subscription *s)
 	return s->waited_ns;
 }
 
+bool subscription_connects(const struct subscription *s)
+{
+	return s->state == CONNECTS;
+}
+
 bool subscription_reads(const struct subscription *s)
 {
 	return s->state == READS;

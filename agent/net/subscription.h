@@ -56,6 +56,8 @@ void subscription_cut(struct subscription *s);
 const struct sockaddr *subscription_address(const struct subscription *s);
 /* For `came`: how long the kernel has had the message; 0: that is not known. */
 uint64_t subscription_waited_ns(const struct subscription *s);
+/* It has no connection yet. */
+bool subscription_connects(const struct subscription *s);
 /* It is connected, and both sides have greeted. */
 bool subscription_reads(const struct subscription *s);
 

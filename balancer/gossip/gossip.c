@@ -74,8 +74,8 @@ static void gossip_choose_own(struct gossip_choice *c, unsigned kept)
 			gossip_choose(c, &c->nodes[i]);
 }
 
-/* Whether the node of such a DRAW comes before FIRST: those that were chosen before do, and are given
- * up only in SLICE's turn. */
+/* Whether the node of such a DRAW comes before FIRST: those that were chosen before do, and are
+ * given up only in SLICE's turn. */
 static bool gossip_is_before(const struct gossip_choice *c, const struct gossip_first *first,
 			     unsigned slice, uint32_t draw, bool tied)
 {

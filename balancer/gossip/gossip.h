@@ -100,10 +100,10 @@ struct gossip_node {
  * Chooses which of N nodes the node at SELF hears directly.  One that is not alive is chosen only
  * if nobody else would tell of it when it comes back.  Returns how many are chosen.
  *
- * Keepers that are heard stay: a cluster that starts must not choose anew with each node that comes,
- * because whoever is chosen must be greeted.  Only of one slice, by TURN, which grows from plan to
- * plan, the one that comes first by lot is chosen as well; once that is heard it replaces the
- * other, so that the first nodes of a cluster do not carry it for good.
+ * Keepers that are heard stay: a cluster that starts must not choose anew with each node that
+ * comes, because whoever is chosen must be greeted.  Only of one slice, by TURN, which grows from
+ * plan to plan, the one that comes first by lot is chosen as well; once that is heard it replaces
+ * the other, so that the first nodes of a cluster do not carry it for good.
  */
 size_t gossip_plan(const struct gossip_place *self, struct gossip_node *nodes, size_t n,
 		   uint32_t turn);

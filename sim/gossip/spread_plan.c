@@ -94,12 +94,12 @@ static void spread_plan_slices(struct spread *s, uint32_t self, uint32_t now)
 			at++;
 		s->told[n] = j;
 		tie = at < node->nties && node->ties[at].who == j ? &node->ties[at] : NULL;
-		s->plan[n++] = (struct gossip_node){
-			.place = s->nodes[j].place,
-			.alive = now - made[j] <= s->silent_ms,
-			.mute = tie && tie->mute,
-			.tied = tie && tie->tie.on && !tie->mute,
-			.heard = tie && gossip_tie_brings(&tie->tie) && !tie->mute};
+		s->plan[n++] = (struct gossip_node){.place = s->nodes[j].place,
+						    .alive = now - made[j] <= s->silent_ms,
+						    .mute = tie && tie->mute,
+						    .tied = tie && tie->tie.on && !tie->mute,
+						    .heard = tie && gossip_tie_brings(&tie->tie) &&
+							     !tie->mute};
 	}
 	spread_find_orphans(s, node, n);
 	(void)gossip_plan(&node->place, s->plan, n, now / SPREAD_PERIOD_MS + node->number);

@@ -56,8 +56,8 @@ static int setup(void **state)
 		sources[i] = (struct source){.writes = ends[1]};
 		sources[i].entry =
 			(struct loop_fd){.fd = ends[0], .ready = ready, .arg = &sources[i]};
-		assert_int_equal(
-			loop_add(gathering_loop(gathering), &sources[i].entry, EPOLLIN), 0);
+		assert_int_equal(loop_add(gathering_loop(gathering), &sources[i].entry, EPOLLIN),
+				 0);
 	}
 	return 0;
 }
