@@ -179,5 +179,6 @@ int cmd_place(int argc, char **argv)
 		return 1;
 	}
 	p.request.ask.view = p.save != NULL;
+	p.request.ask.brief = !p.json; /* as text the other nodes do not appear */
 	return cmd_place_decide(&p, argv + optind);
 }

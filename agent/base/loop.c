@@ -318,6 +318,22 @@ static int serve(struct loop *loop, int wait_ms)
 	return served;
 }
 
+int loop_look(struct loop *loop)
+{
+	int served;
+
+	loop->stop = false;
+	do
+		served = serve(loop, 0);
+	while (served == BATCH && !loop->stop);
+	return served < 0 ? served : 0;
+}
+
+int loop_pollfd(const struct loop *loop)
+{
+	return loop->epoll_fd;
+}
+
 int loop_run(struct loop *loop)
 {
 	int rc = 0;

@@ -51,6 +51,13 @@ void loop_free(struct loop *loop); /* NULL is fine */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
+/*
+ * For a loop that is not run but looked at: serves what is ready now, without timers.  Returns 0 or
+ * negative errno.
+ */
+int loop_look(struct loop *loop);
+/* A descriptor that is readable while something is ready. */
+int loop_pollfd(const struct loop *loop);
 /* EVENTS: epoll's bits.  Returns 0 or negative errno. */
 int loop_add(struct loop *loop, struct loop_fd *entry, uint32_t events);
 int loop_change(struct loop *loop, struct loop_fd *entry, uint32_t events);

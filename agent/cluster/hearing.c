@@ -15,7 +15,7 @@ struct hearing_work {
 	uint64_t now;
 	struct gossip_node *nodes;
 	struct matrix_entry **entries; /* of `nodes` */
-	size_t n, alive;
+	size_t n, alive, begins;       /* begins: dialled, and not heard yet */
 	struct gate_place *places;
 	size_t nplaces;
 };
@@ -36,17 +36,22 @@ static void hearing_look(struct hearing_work *w)
 {
 	for (size_t i = 0; i < w->h->matrix->count; i++) {
 		struct matrix_entry *e = w->h->matrix->entries[i];
+		bool mute;
 
 		if (!hearing_counts(e, w->now)) {
 			(void)gossip_tie_set(&e->tie, false, w->now);
 			continue;
 		}
+		mute = gossip_tie_is_mute(&e->tie, w->now, hearing_period_ns(e));
 		w->alive += e->alive;
+		w->begins += e->alive && e->tie.on && !mute && !gossip_tie_brings(&e->tie);
 		w->entries[w->n] = e;
-		w->nodes[w->n++] = (struct gossip_node){
-			.place = e->place,
-			.alive = e->alive,
-			.mute = gossip_tie_is_mute(&e->tie, w->now, hearing_period_ns(e))};
+		w->nodes[w->n++] =
+			(struct gossip_node){.place = e->place,
+					     .alive = e->alive,
+					     .mute = mute,
+					     .tied = e->tie.on && !mute,
+					     .heard = gossip_tie_brings(&e->tie) && !mute};
 	}
 }
 
@@ -58,14 +63,29 @@ static void hearing_add(struct hearing_work *w, const char *address, uint16_t po
 	snprintf(at->address, sizeof(at->address), "%s", address);
 }
 
+/*
+ * Whether E, which is chosen, may be dialled now.  Each that is must be greeted, by both munged: if
+ * a large cluster starts at once, or parts, the greetings of all nodes must not come at once.
+ */
+static bool hearing_may_begin(struct hearing_work *w, const struct matrix_entry *e)
+{
+	if (e->tie.on || !e->alive || w->alive < GOSSIP_DIRECT)
+		return true;
+	return w->begins++ < HEARING_BEGINS;
+}
+
 static void hearing_choose(struct hearing_work *w)
 {
-	(void)gossip_plan(&w->h->matrix->place, w->nodes, w->n, 0);
-	for (size_t i = 0; i < w->n; i++) {
-		struct matrix_entry *e = w->entries[i];
+	const struct gossip_place *self = &w->h->matrix->place;
 
-		(void)gossip_tie_set(&e->tie, w->nodes[i].chosen, w->now);
-		if (w->nodes[i].chosen)
+	(void)gossip_plan(self, w->nodes, w->n, w->h->turn++);
+	for (size_t k = 0; k < w->n; k++) {
+		size_t i = (k + self->draw) % w->n; /* each begins with others */
+		struct matrix_entry *e = w->entries[i];
+		bool on = w->nodes[i].chosen && hearing_may_begin(w, e);
+
+		(void)gossip_tie_set(&e->tie, on, w->now);
+		if (on)
 			hearing_add(w, e->vector.address, e->vector.port);
 	}
 }

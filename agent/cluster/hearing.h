@@ -21,6 +21,7 @@
 #include "agent/cluster/peer_state.h"
 
 #define HEARING_ASKED_MAX     128
+#define HEARING_BEGINS	      8 /* large clusters: dialled at a time, and not heard yet */
 #define HEARING_ASKED_PERIODS 4 /* after it is heard of: then it is no news any more */
 #define HEARING_ASKED_NS      (30ull * 1000000000ull)
 #define HEARING_LOST_NS	      (600ull * 1000000000ull) /* one that was lost is awaited so long */
@@ -31,6 +32,7 @@ struct hearing {
 	struct bulletin *bulletin;
 	const struct peer_states *states;
 	bool dials; /* the agent has begun */
+	uint32_t turn;
 	struct hearing_asked {
 		char node[IOCOM_NAME_MAX];
 		struct gate_place at;

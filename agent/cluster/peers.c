@@ -119,10 +119,14 @@ static void peers_heard(struct peers *p, const struct gate_vector *heard)
 static void peers_heard_of(void *arg, const struct gate_message *m, uint8_t *tail, size_t n,
 			   const int *fds)
 {
-	(void)tail;
-	(void)n;
+	struct gate_vector more;
+
 	(void)fds;
 	peers_heard(arg, &m->vector);
+	for (size_t at = 0; at < n; at += sizeof(more)) {
+		memcpy(&more, tail + at, sizeof(more));
+		peers_heard(arg, &more);
+	}
 }
 
 static void peers_skewed(void *arg, const char *node, int64_t ahead_s)

@@ -107,6 +107,8 @@ static const struct gate_rule gate_rules[GATE_TYPES] = {
 	[GATE_VECTOR] = {.name = "vector",
 			 .side = GATE_TO_ROOT,
 			 .size = BODY(vector),
+			 .least = 0,
+			 .most = (GATE_VECTORS_MAX - 1) * BODY(vector),
 			 .fields = {BODY_BOOL(vector, direct), BODY_STRING(vector, at.address)}},
 	[GATE_ASK_KEY] = {.name = "ask-key",
 			  .side = GATE_TO_ROOT,
@@ -225,6 +227,16 @@ static bool gate_bytes_good(uint32_t type, const uint8_t *body)
 	}
 }
 
+/* The tail of a GATE_VECTOR is more of its bodies. */
+static bool gate_vectors_good(const struct gate_rule *rule, const uint8_t *tail, size_t n)
+{
+	for (size_t at = 0; at < n; at += rule->size)
+		if (n - at < rule->size || !gate_fields_good(rule, tail + at) ||
+		    !gate_bytes_good(GATE_VECTOR, tail + at))
+			return false;
+	return true;
+}
+
 static bool gate_in_range(const struct gate_message *m, size_t tail)
 {
 	switch (m->type) {
@@ -286,6 +298,7 @@ int gate_message_read(struct gate_message *m, enum gate_side side, const void *p
 	*tail = at + GATE_HEAD + rule->size;
 	*n = tail_length;
 	if (!gate_in_range(m, tail_length) ||
+	    (type == GATE_VECTOR && !gate_vectors_good(rule, *tail, *n)) ||
 	    (gate_tail_is_text(rule, m) && (memchr(*tail, 0, *n) || !gate_text_plain(*tail, *n))))
 		return -EBADMSG;
 	*why = "it has too many or too few descriptors";

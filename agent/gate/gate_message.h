@@ -28,6 +28,7 @@
 #define GATE_CONTROL_MAX  (256u << 10)
 #define GATE_HEAD	  8
 #define GATE_FDS_MAX	  2
+#define GATE_VECTORS_MAX  64 /* in one message */
 /* Of what comes from the network, so much may wait for root at a time. */
 #define GATE_QUESTIONS_MAX 16
 #define GATE_STREAMS_MAX   32
@@ -51,7 +52,7 @@ enum gate_type {
 
 	/* --- to root ---------------------------------------------------------------- */
 	GATE_READY = 64, /* the sockets are open, or the reason why not is in the tail */
-	GATE_VECTOR,	 /* heard of another node */
+	GATE_VECTOR,	 /* heard of another node; tail: more of them, struct gate_vector each */
 	GATE_ASK_KEY,	 /* ask that publisher for its key */
 	GATE_SKEWED,	 /* a node's bulletin shows that its clock differs */
 	GATE_TROUBLE,	 /* why a peer is not heard; tail: the sentence */

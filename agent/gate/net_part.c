@@ -14,6 +14,7 @@
 
 #define PING_NS	      CLOCK_NS_PER_S
 #define PING_LAX_NS   (PING_NS / 4)
+#define PING_LATE_NS  (PING_NS / 4)
 #define AGAIN_NS      (10 * CLOCK_NS_PER_MS) /* after it has worked for a while */
 #define AGAIN_SOON_NS (100 * CLOCK_NS_PER_MS)
 #define WORKED_NS     (2 * CLOCK_NS_PER_S)
@@ -263,7 +264,10 @@ static void net_part_ping(void *arg)
 		net_part_broken(part, "it was not ready within 10 s");
 		return;
 	}
-	if (++part->unanswered > NET_PART_SILENT) {
+	/* While this process itself is kept waiting, one of less priority need not be hung. */
+	part->unanswered +=
+		!part->unanswered || loop_late_ns(part->base->loop, &part->ping) < PING_LATE_NS;
+	if (part->unanswered > NET_PART_SILENT) {
 		net_part_broken(part, "it did not answer for 10 s");
 		return;
 	}

@@ -68,6 +68,32 @@ static void shown_examined(struct shown *s, const struct place *p, const struct 
 	shown_sort(s);
 }
 
+/* Adds home, the nodes where the job goes, those of closed owners, and those not believed. */
+static void shown_told(struct shown *s, const struct place *p, const struct view_decision *d)
+{
+	const struct cluster_view *view = p->home->view;
+	const uint32_t count = cluster_view_count(view);
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct iocom_vector *v = cluster_view_vector(view, i);
+		bool goes = i == d->home || i == d->plan.node ||
+			    !strcmp(v->name, p->placement.ask.node);
+
+		for (uint32_t k = 0; k < d->ntasks && !goes; k++)
+			goes = d->nodes[k] == i;
+		if (goes || (!v->accepts_jobs && *v->owner) || outcomes_doubt(&p->factors, i) > 1)
+			shown_add(s, &i, 1);
+	}
+}
+
+/* Whether the sentences about a decision tell of all nodes' vectors: of the way of its data. */
+static bool place_tells_all(const struct place *p)
+{
+	const struct placement *placement = &p->placement;
+
+	return !placement->ask.brief || placement->need.value[NEED_DATA_MB] > 0;
+}
+
 /* Returns how many indices shown_examined adds at most. */
 static size_t shown_most(const struct view_decision *d)
 {
@@ -114,14 +140,17 @@ static int place_copy_nodes(struct place *p, const struct shown *s, uint64_t now
 int place_take_nodes(struct place *p, const struct view_decision *d, uint64_t now)
 {
 	uint32_t count = cluster_view_count(p->home->view);
-	bool whole = count <= PLACEMENT_ROW_WHOLE || !p->placement.ask.run;
-	struct shown s = {.list = calloc(whole ? count : shown_most(d), sizeof(*s.list))};
+	bool runs = p->placement.ask.run;
+	bool whole = count <= PLACEMENT_ROW_WHOLE || (!runs && place_tells_all(p));
+	struct shown s = {.list = calloc(runs && !whole ? shown_most(d) : count, sizeof(*s.list))};
 	int rc;
 
 	if (!s.list)
 		return -ENOMEM;
 	if (whole)
 		shown_all(&s, count);
+	else if (!runs)
+		shown_told(&s, p, d);
 	else
 		shown_examined(&s, p, d);
 	rc = place_copy_nodes(p, &s, now);

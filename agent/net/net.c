@@ -57,17 +57,31 @@ static void net_tell_counts(struct net *net)
 
 /* --- what is heard ------------------------------------------------------------------ */
 
+/* Tells root of what was heard, in one message. */
+static void net_tell_heard(void *arg)
+{
+	struct net *net = arg;
+	struct gate_message m = {.type = GATE_VECTOR, .vector = net->heard[0]};
+
+	if (!net->nheard)
+		return;
+	/* If it cannot take them: newer ones come in a period. */
+	(void)gate_send(net->gate, &m, &net->heard[1], (net->nheard - 1) * sizeof(net->heard[0]),
+			NULL);
+	net->nheard = 0;
+	net->told_vector = true;
+	if (net->counts_wait)
+		net_tell_counts(net);
+	net->counts_wait = false;
+}
+
 static void net_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
 {
 	struct net *net = arg;
-	struct gate_message m = {.type = GATE_VECTOR,
-				 .vector = {.vector = *v, .age_ns = age_ns, .direct = direct}};
-
+	struct gate_vector *heard = &net->heard[net->nheard];
 	const char *teller = net_bulletin_teller(net->bulletin);
 	uint64_t now = loop_boot_ns(net->config.loop);
 
-	if (direct && net_bulletin_hearing(net->bulletin))
-		m.vector.at = *net_bulletin_hearing(net->bulletin);
 	/* Nobody fills everybody's matrix with nodes that are none. */
 	if (!direct && teller && !matrix_may_tell(&net->matrix, teller, v->name, now)) {
 		net->counters.vectors_refused_full++;
@@ -90,11 +104,12 @@ static void net_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, 
 	default:
 		return;
 	}
-	(void)gate_send(net->gate, &m, NULL, 0, NULL); /* a newer one comes in a period */
-	net->told_vector = true;
-	if (net->counts_wait)
-		net_tell_counts(net);
-	net->counts_wait = false;
+	memset(heard, 0, sizeof(*heard));
+	*heard = (struct gate_vector){.vector = *v, .age_ns = age_ns, .direct = direct};
+	if (direct && net_bulletin_hearing(net->bulletin))
+		heard->at = *net_bulletin_hearing(net->bulletin);
+	if (++net->nheard == GATE_VECTORS_MAX)
+		net_tell_heard(net);
 }
 
 static void net_skewed(void *arg, const char *node, int64_t ahead_s)
@@ -283,6 +298,7 @@ static int net_listen(struct net *net, struct iocom_err *err)
 						     .listen = net->setup.listen,
 						     .port = net->setup.port,
 						     .each = net_heard,
+						     .taken = net_tell_heard,
 						     .arg = net,
 						     .ask_key = net_ask_key,
 						     .trouble = net_in_trouble,

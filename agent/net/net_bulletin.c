@@ -14,6 +14,7 @@
 #include "agent/base/seal_refusal.h"
 #include "agent/net/address_budget.h"
 #include "agent/net/connection_limit.h"
+#include "agent/net/gathering.h"
 #include "agent/net/names.h"
 #include "agent/net/net_error.h"
 #include "agent/net/subscription.h"
@@ -21,12 +22,20 @@
 #include "user/pack.h"
 #include "balancer/view/vector_codec.h"
 
-#define ASK_KEY_NS CLOCK_NS_PER_S /* between questions to one publisher */
+/* Between questions to one publisher; each that is not answered makes it twice as long. */
+#define ASK_KEY_NS     CLOCK_NS_PER_S
+#define ASK_KEY_MAX_NS (8 * CLOCK_NS_PER_S)
 /*
  * A silent one is dialled anew so often: after a cut TCP itself waits ever longer between its
  * tries, for minutes in the end.
  */
-#define REDIAL_NS  (3 * CLOCK_NS_PER_S)
+#define REDIAL_NS    (3 * CLOCK_NS_PER_S)
+#define RECONNECT_NS (2 * CLOCK_NS_PER_S) /* if there is no connection: TCP's own first two tries */
+/*
+ * In a large cluster bulletins gather for so long; in a small one what changes is known at once.
+ * How long one waited counts in its age, and what this node relays it reads just before.
+ */
+#define GATHER_NS  (200 * CLOCK_NS_PER_MS)
 #define LOOK_UP_NS (15 * CLOCK_NS_PER_S) /* between questions for a silent one's address */
 
 /* A node whose bulletins we subscribe to. */
@@ -37,12 +46,13 @@ struct publisher {
 	char numeric[IOCOM_ADDRESS_MAX];   /* where it is dialled; "": nowhere yet */
 	uint64_t looked_ns;		   /* when its name was looked up */
 	uint64_t dialed_ns;
-	uint64_t heard_ns;	   /* when a bulletin of it came */
+	uint64_t heard_ns;	   /* when something of it came */
 	char node[IOCOM_NAME_MAX]; /* who has given the key */
 	struct bulletin_key key;
-	bool told;  /* that its host is not found */
-	bool asked; /* for a key, without an answer yet */
-	uint64_t asked_ns;
+	uint64_t first; /* the number from which bulletins are sealed for this node */
+	bool told;	/* that its host is not found */
+	bool asked;	/* for a key, without an answer yet */
+	uint64_t asked_ns, ask_wait_ns;
 };
 
 struct net_bulletin {
@@ -50,7 +60,8 @@ struct net_bulletin {
 	nng_socket pub;
 	bool pub_open;
 	struct connection_limit *guests; /* of pub */
-	struct address_budget hosts;	 /* what publishers pay for messages of no use */
+	struct gathering *gathering;
+	struct address_budget hosts; /* what publishers pay for messages of no use */
 	struct bulletin_key own;
 	const struct publisher *hearing; /* whose bulletin is being taken */
 	struct publisher *publishers[BULLETIN_DIALED_MAX];
@@ -107,7 +118,7 @@ static int unpack_vectors(const msgpack_object *list, const char *from, uint64_t
 }
 
 int bulletin_unpack(const void *data, size_t length, struct bulletin_sender *sender, uint64_t *bad,
-		    bulletin_each each, void *arg)
+		    bulletin_may may, bulletin_each each, void *arg)
 {
 	msgpack_unpacked map;
 	uint64_t version = 0;
@@ -123,10 +134,10 @@ int bulletin_unpack(const void *data, size_t length, struct bulletin_sender *sen
 		rc = BULLETIN_E_VERSION;
 	else if (unpack_u64(&map.data, "at", &sender->at_ms) || sender->at_ms > INT64_MAX)
 		rc = BULLETIN_E_GARBAGE;
+	else if (may && !may(arg, sender))
+		rc = 0;
 	else
-		rc = each ? unpack_vectors(unpack_get(&map.data, "vectors"), sender->from, bad,
-					   each, arg)
-			  : 0;
+		rc = unpack_vectors(unpack_get(&map.data, "vectors"), sender->from, bad, each, arg);
 	msgpack_unpacked_destroy(&map);
 	return rc;
 }
@@ -188,28 +199,45 @@ static bool bulletin_is_timely(struct net_bulletin *b, const struct bulletin_sen
 	return false;
 }
 
+/* Whether what publisher `hearing` says is to be believed. */
+static bool bulletin_is_its(void *arg, const struct bulletin_sender *sender)
+{
+	struct net_bulletin *b = arg;
+
+	if (strcmp(sender->from, b->hearing->node) != 0) {
+		bulletin_refuse(b, -EBADMSG, b->hearing->node);
+		return false;
+	}
+	if (!bulletin_is_timely(b, sender))
+		return false;
+	base_settle(b->config.base, b->hearing->node);
+	return true;
+}
+
+static void bulletin_hand_on(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
+{
+	const struct net_bulletin *b = arg;
+
+	b->config.each(b->config.arg, v, age_ns + subscription_waited_ns(b->hearing->subscription),
+		       direct);
+}
+
 /* Takes what publisher P has sealed; what is wrong in it is no fault of the connection. */
 static void bulletin_take(struct net_bulletin *b, const struct publisher *p, const void *data,
 			  size_t n)
 {
-	struct counters *c = b->config.base->counters;
 	struct bulletin_sender sender;
 	uint64_t bad = 0;
-	int rc = bulletin_unpack(data, n, &sender, &bad, NULL, NULL);
+	int rc;
 
-	if (rc == BULLETIN_E_VERSION) {
+	b->hearing = p;
+	rc = bulletin_unpack(data, n, &sender, &bad, bulletin_is_its, bulletin_hand_on, b);
+	b->hearing = NULL;
+	b->config.base->counters->vectors_refused_garbage += bad;
+	if (rc == BULLETIN_E_VERSION)
 		bulletin_refuse_version(b, p, sender.from);
-	} else if (rc || strcmp(sender.from, p->node) != 0) {
-		bulletin_refuse(b, rc ? rc : -EBADMSG, p->node);
-	} else if (bulletin_is_timely(b, &sender)) {
-		base_settle(b->config.base, p->node);
-		b->hearing = p;
-		rc = bulletin_unpack(data, n, &sender, &bad, b->config.each, b->config.arg);
-		b->hearing = NULL;
-		c->vectors_refused_garbage += bad;
-		if (rc)
-			bulletin_refuse(b, rc, p->node);
-	}
+	else if (rc)
+		bulletin_refuse(b, rc, p->node);
 }
 
 /* --- keys ------------------------------------------------------------------------- */
@@ -236,10 +264,13 @@ static void publisher_ask(struct net_bulletin *b, struct publisher *p)
 {
 	uint64_t now = loop_boot_ns(b->config.base->loop);
 
-	if (p->asked || (p->asked_ns && now - p->asked_ns < ASK_KEY_NS))
+	if (p->asked || (p->asked_ns && now - p->asked_ns < p->ask_wait_ns))
 		return;
 	p->asked = true;
 	p->asked_ns = now;
+	p->ask_wait_ns = p->ask_wait_ns ? 2 * p->ask_wait_ns : ASK_KEY_NS;
+	if (p->ask_wait_ns > ASK_KEY_MAX_NS)
+		p->ask_wait_ns = ASK_KEY_MAX_NS;
 	b->config.ask_key(b->config.arg, &p->at);
 }
 
@@ -255,11 +286,14 @@ void net_bulletin_key(struct net_bulletin *b, const struct gate_publisher *publi
 	if (!p)
 		return;
 	p->asked = false;
+	if (publisher->given)
+		p->ask_wait_ns = 0;
 	/* An answer that was overtaken must not make us take a bulletin a second time. */
 	if (!publisher->given || p->key.epoch == publisher->key.epoch)
 		return;
 	snprintf(p->node, sizeof(p->node), "%s", publisher->node);
 	p->key = publisher->key;
+	p->first = publisher->key.next;
 }
 
 /*
@@ -271,6 +305,7 @@ static int bulletin_hear(struct net_bulletin *b, struct publisher *p, void *body
 {
 	struct bulletin_head head;
 	const void *plain;
+	bool known;
 	size_t n;
 	int rc = bulletin_head_read(&head, body, length);
 
@@ -280,15 +315,17 @@ static int bulletin_hear(struct net_bulletin *b, struct publisher *p, void *body
 	}
 	if (rc)
 		return bulletin_refuse(b, BULLETIN_E_GARBAGE, "");
-	if (head.epoch != p->key.epoch || strcmp(head.from, p->node) != 0) {
+	known = head.epoch == p->key.epoch && !strcmp(head.from, p->node);
+	/* One from before the key was given may have waited here meanwhile. */
+	if (!known || head.number < p->first) {
 		b->config.base->counters->bulletins_refused_key++;
-		publisher_ask(b, p);
+		if (!known)
+			publisher_ask(b, p);
 		return SEAL_E_REPLAYED;
 	}
 	rc = bulletin_open(&p->key, &head, body, length, &plain, &n);
 	if (rc)
 		return bulletin_refuse(b, rc, head.from);
-	p->heard_ns = loop_boot_ns(b->config.base->loop);
 	bulletin_take(b, p, plain, n);
 	return 0;
 }
@@ -334,7 +371,15 @@ static void publisher_came(void *arg, void *message, size_t length)
 	struct net_bulletin *b = p->bulletin;
 
 	b->config.base->counters->bulletins_received++;
+	p->heard_ns = loop_boot_ns(b->config.base->loop);
 	publisher_judge(p, bulletin_hear(b, p, message, length));
+}
+
+static void bulletin_gathered(void *arg)
+{
+	const struct net_bulletin *b = arg;
+
+	b->config.taken(b->config.arg);
 }
 
 static int open_sockets(struct net_bulletin *b, const char *url)
@@ -358,12 +403,17 @@ int net_bulletin_new(struct net_bulletin **out, const struct net_bulletin_config
 {
 	struct net_bulletin *b = calloc(1, sizeof(*b));
 	char url[128];
-	int e;
+	int e, rc;
 
 	*out = NULL;
 	if (!b)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	b->config = *config;
+	rc = gathering_new(&b->gathering, config->base->loop, bulletin_gathered, b, err);
+	if (rc) {
+		free(b);
+		return rc;
+	}
 	tcp_url(url, sizeof(url), config->listen, config->port);
 	e = open_sockets(b, url);
 	if (e) {
@@ -400,6 +450,7 @@ void net_bulletin_free(struct net_bulletin *b)
 	for (size_t i = 0; i < b->npublishers; i++)
 		publisher_free(b->publishers[i]);
 	b->npublishers = 0;
+	gathering_free(b->gathering);
 	if (b->pub_open)
 		nng_close(b->pub);
 	connection_limit_free(b->guests);
@@ -425,6 +476,7 @@ static void publisher_not_found(struct publisher *p, const char *why)
 static struct subscription *publisher_subscribe(struct publisher *p)
 {
 	const struct subscription_config config = {.loop = p->bulletin->config.base->loop,
+						   .reads = gathering_loop(p->bulletin->gathering),
 						   .message_max = BULLETIN_BYTES_MAX,
 						   .may = publisher_may,
 						   .came = publisher_came,
@@ -512,10 +564,14 @@ static void bulletin_look_up(struct net_bulletin *b, uint64_t now)
 {
 	for (size_t i = 0; i < b->npublishers; i++) {
 		struct publisher *p = b->publishers[i];
+		uint64_t redial_ns;
 
 		if (now - p->looked_ns >= LOOK_UP_NS && now - p->heard_ns >= LOOK_UP_NS)
 			publisher_look_up(p);
-		if (p->numeric[0] && now - p->dialed_ns >= REDIAL_NS &&
+		redial_ns = p->subscription && subscription_connects(p->subscription)
+				    ? RECONNECT_NS
+				    : REDIAL_NS;
+		if (p->numeric[0] && now - p->dialed_ns >= redial_ns &&
 		    now - p->heard_ns >= REDIAL_NS)
 			publisher_dial(p, p->numeric);
 	}
@@ -538,10 +594,13 @@ static void bulletin_send(struct net_bulletin *b, const msgpack_sbuffer *sealed)
 void net_bulletin_publish(struct net_bulletin *b, const struct iocom_vector *own,
 			  const struct matrix *m)
 {
-	uint64_t now = loop_boot_ns(b->config.base->loop);
+	uint64_t now;
 	uint64_t at_ms = own->time_ns / CLOCK_NS_PER_MS; /* it is published when it is measured */
 	msgpack_sbuffer plain, sealed;
 
+	gathering_set(b->gathering, m->count < GOSSIP_DIRECT ? 0 : GATHER_NS);
+	gathering_read(b->gathering);
+	now = loop_boot_ns(b->config.base->loop);
 	bulletin_look_up(b, now);
 	msgpack_sbuffer_init(&plain);
 	msgpack_sbuffer_init(&sealed);

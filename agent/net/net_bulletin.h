@@ -37,7 +37,7 @@
 #define BULLETIN_E_GARBAGE 1
 #define BULLETIN_E_VERSION 2
 
-/* One vector of a bulletin; DIRECT: its own node sent it. */
+/* One vector of a bulletin, AGE_NS old; DIRECT: its own node sent it. */
 typedef void (*bulletin_each)(void *arg, const struct iocom_vector *v, uint64_t age_ns,
 			      bool direct);
 
@@ -48,12 +48,14 @@ struct bulletin_sender {
 	char from[IOCOM_NAME_MAX];
 	uint64_t at_ms; /* its clock, CLOCK_REALTIME */
 };
+/* Whether the vectors of SENDER's bulletin are to be looked at. */
+typedef bool (*bulletin_may)(void *arg, const struct bulletin_sender *sender);
 /*
- * Returns 0 or BULLETIN_E_*.  BAD counts vectors out of range, which are skipped.  EACH NULL: only
- * fills SENDER.
+ * Returns 0 or BULLETIN_E_*.  BAD counts vectors out of range, which are skipped.  Fills SENDER,
+ * and calls EACH for each vector if MAY (NULL: always) says so.
  */
 int bulletin_unpack(const void *data, size_t length, struct bulletin_sender *sender, uint64_t *bad,
-		    bulletin_each each, void *arg);
+		    bulletin_may may, bulletin_each each, void *arg);
 
 struct names;
 struct net_bulletin;
@@ -65,6 +67,8 @@ struct net_bulletin_config {
 	uint16_t port;
 	bulletin_each each;
 	void *arg;
+	/* What is here was taken: EACH has been called for all of it. */
+	void (*taken)(void *arg);
 	/* Asks the node at AT for its key; net_bulletin_key follows. */
 	void (*ask_key)(void *arg, const struct gate_place *at);
 	/* Why the publisher AT is not heard; of those that were dialled. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "user/clock.h"
@@ -16,7 +17,9 @@
 #define GREETING_BYTES 8
 #define HEAD_BYTES     8
 #define ROOM_LEAST     4096
-#define ROOM_KEPT      (64u << 10) /* more is given back after a long message */
+/* What waited longer was stopped with this process, or the clock was set. */
+#define SUBSCRIPTION_WAITED_MAX_NS (10 * CLOCK_NS_PER_S)
+#define ROOM_KEPT		   (64u << 10) /* more is given back after a long message */
 
 enum subscription_state { RESTS, CONNECTS, GREETS, READS };
 
@@ -30,7 +33,8 @@ struct subscription {
 	unsigned wait_ms;
 	bool cut; /* while messages are looked at */
 	bool looking;
-	uint8_t *bytes; /* what came */
+	uint64_t waited_ns; /* what was read last, until it was */
+	uint8_t *bytes;	    /* what came */
 	size_t have, room;
 };
 
@@ -50,7 +54,7 @@ static void subscription_hang_up(struct subscription *s)
 {
 	loop_cancel(s->config.loop, &s->timer);
 	if (s->state != RESTS) {
-		loop_remove(s->config.loop, &s->entry);
+		loop_remove(s->state == READS ? s->config.reads : s->config.loop, &s->entry);
 		close(s->entry.fd);
 	}
 	s->state = RESTS;
@@ -87,13 +91,16 @@ static int subscription_make_room(struct subscription *s, size_t need)
 	return 0;
 }
 
-/* Takes the publisher's greeting.  Returns the bytes used, or -EPROTO. */
+/* Takes the publisher's greeting.  Returns the bytes used, -EPROTO or -ENOMEM. */
 static ssize_t subscription_greeted(struct subscription *s)
 {
 	if (s->have < GREETING_BYTES)
 		return 0;
 	if (memcmp(s->bytes, greeting_pub, GREETING_BYTES) != 0)
 		return -EPROTO;
+	loop_remove(s->config.loop, &s->entry);
+	if (loop_add(s->config.reads, &s->entry, EPOLLIN))
+		return -ENOMEM;
 	loop_cancel(s->config.loop, &s->timer);
 	s->state = READS;
 	s->wait_ms = SUBSCRIPTION_LEAST_MS;
@@ -145,13 +152,38 @@ static int subscription_take(struct subscription *s)
 	return subscription_expect(s);
 }
 
+/* How long what MSG brought was in the kernel; whoever sets the clock back makes it 0. */
+static uint64_t subscription_waited(struct subscription *s, struct msghdr *msg)
+{
+	uint64_t now = loop_real_ns(s->config.loop), came = now;
+	struct timespec at;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPNS &&
+		    c->cmsg_len >= CMSG_LEN(sizeof(at))) {
+			memcpy(&at, CMSG_DATA(c), sizeof(at));
+			came = (uint64_t)at.tv_sec * CLOCK_NS_PER_S + (uint64_t)at.tv_nsec;
+		}
+	return came < now && now - came < SUBSCRIPTION_WAITED_MAX_NS ? now - came : 0;
+}
+
 static void subscription_read(struct subscription *s)
 {
-	ssize_t n = recv(s->entry.fd, s->bytes + s->have, s->room - s->have, MSG_DONTWAIT);
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(struct timespec))];
+	} control;
+	struct iovec iov = {.iov_base = s->bytes + s->have, .iov_len = s->room - s->have};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.space,
+			     .msg_controllen = sizeof(control.space)};
+	ssize_t n = recvmsg(s->entry.fd, &msg, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0) {
+		s->waited_ns = subscription_waited(s, &msg);
 		s->have += (size_t)n;
 		if (!subscription_take(s))
 			return;
@@ -196,6 +228,7 @@ static int subscription_connect(struct subscription *s)
 		return -errno;
 	/* A publisher that lost its power says nothing any more. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
 	s->entry = (struct loop_fd){.fd = fd, .ready = subscription_ready, .arg = s};
 	if ((connect(fd, (const struct sockaddr *)&s->to, s->to_length) && errno != EINPROGRESS) ||
 	    loop_add(s->config.loop, &s->entry, EPOLLOUT)) {
@@ -269,6 +302,16 @@ void subscription_cut(struct subscription *s)
 const struct sockaddr *subscription_address(const struct subscription *s)
 {
 	return (const struct sockaddr *)&s->to;
+}
+
+uint64_t subscription_waited_ns(const struct subscription *s)
+{
+	return s->waited_ns;
+}
+
+bool subscription_connects(const struct subscription *s)
+{
+	return s->state == CONNECTS;
 }
 
 bool subscription_reads(const struct subscription *s)

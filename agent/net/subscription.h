@@ -31,6 +31,8 @@ struct subscription;
 
 struct subscription_config {
 	struct loop *loop;
+	/* Reads from here once both sides have greeted (gathering.h); may be `loop`. */
+	struct loop *reads;
 	size_t message_max; /* bytes of the longest message */
 	/* Whether it may connect to TO now; else it tries again later. */
 	bool (*may)(void *arg, const struct sockaddr *to);
@@ -52,6 +54,10 @@ int subscription_dial(struct subscription *s, const char *address, uint16_t port
 void subscription_cut(struct subscription *s);
 /* Where it connects to; it has been dialled. */
 const struct sockaddr *subscription_address(const struct subscription *s);
+/* For `came`: how long the kernel has had the message; 0: that is not known. */
+uint64_t subscription_waited_ns(const struct subscription *s);
+/* It has no connection yet. */
+bool subscription_connects(const struct subscription *s);
 /* It is connected, and both sides have greeted. */
 bool subscription_reads(const struct subscription *s);
 

@@ -29,7 +29,8 @@ unsigned gossip_slices(size_t nodes)
 
 	if (nodes <= GOSSIP_DIRECT)
 		return 1;
-	while (slices < GOSSIP_SLICES_MAX && (size_t)slices * slices < 2 * nodes)
+	while (slices < GOSSIP_SLICES_MAX && (size_t)slices * GOSSIP_SLICE_NODES < nodes &&
+	       (size_t)slices * slices < 2 * nodes)
 		slices *= 2;
 	return slices;
 }
@@ -46,8 +47,12 @@ struct gossip_choice {
 	size_t n, chosen;
 	unsigned slices;
 	bool covered[GOSSIP_SLICES_MAX];
-	size_t best[GOSSIP_SLICES_MAX]; /* the keeper of a slice that is drawn first, plus one */
-	uint32_t draw[GOSSIP_SLICES_MAX];
+	/* The keepers of a slice that come first by lot, plus one: of all, and of those heard. */
+	struct gossip_first {
+		size_t best;
+		uint32_t draw;
+		bool tied;
+	} first[GOSSIP_SLICES_MAX], heard[GOSSIP_SLICES_MAX];
 	uint32_t turn;
 };
 
@@ -69,24 +74,47 @@ static void gossip_choose_own(struct gossip_choice *c, unsigned kept)
 			gossip_choose(c, &c->nodes[i]);
 }
 
-/* For each slice that is not covered, the keeper that comes first by lot. */
+/* Whether the node of such a DRAW comes before FIRST: those that were chosen before do, and are
+ * given up only in SLICE's turn. */
+static bool gossip_is_before(const struct gossip_choice *c, const struct gossip_first *first,
+			     unsigned slice, uint32_t draw, bool tied)
+{
+	if (!first->best)
+		return true;
+	if (first->tied != tied && slice != c->turn % c->slices)
+		return tied;
+	return draw < first->draw;
+}
+
+static void gossip_draw(struct gossip_choice *c, size_t i)
+{
+	const struct gossip_node *node = &c->nodes[i];
+	unsigned slice = node->place.keeps % c->slices;
+	const struct gossip_first me = {
+		.best = i + 1,
+		.draw = (uint32_t)gossip_mix((uint64_t)c->self->draw << 32 | node->place.draw),
+		.tied = node->tied};
+
+	if (!node->alive || node->mute || c->covered[slice])
+		return;
+	if (gossip_is_before(c, &c->first[slice], slice, me.draw, me.tied))
+		c->first[slice] = me;
+	if (node->heard && (!c->heard[slice].best || me.draw < c->heard[slice].draw))
+		c->heard[slice] = me;
+}
+
+/* For each slice that is not covered, the keeper that comes first, and until that is heard one that
+ * is. */
 static void gossip_choose_keepers(struct gossip_choice *c)
 {
-	for (size_t i = 0; i < c->n; i++) {
-		const struct gossip_node *node = &c->nodes[i];
-		unsigned slice = node->place.keeps % c->slices;
-		uint32_t draw = (uint32_t)gossip_mix(
-			((uint64_t)c->self->draw << 32 | node->place.draw) + c->turn);
-
-		if (!node->alive || node->mute || c->covered[slice] ||
-		    (c->best[slice] && draw >= c->draw[slice]))
-			continue;
-		c->best[slice] = i + 1;
-		c->draw[slice] = draw;
+	for (size_t i = 0; i < c->n; i++)
+		gossip_draw(c, i);
+	for (unsigned slice = 0; slice < c->slices; slice++) {
+		if (c->first[slice].best)
+			gossip_choose(c, &c->nodes[c->first[slice].best - 1]);
+		if (c->heard[slice].best)
+			gossip_choose(c, &c->nodes[c->heard[slice].best - 1]);
 	}
-	for (unsigned slice = 0; slice < c->slices; slice++)
-		if (c->best[slice])
-			gossip_choose(c, &c->nodes[c->best[slice] - 1]);
 }
 
 /* The nodes of slices that are still not covered; who is not alive is told of by nobody, later. */
@@ -124,11 +152,13 @@ size_t gossip_plan(const struct gossip_place *self, struct gossip_node *nodes, s
 
 bool gossip_tie_is_mute(struct gossip_tie *tie, uint64_t now, uint64_t period)
 {
-	uint64_t last = tie->heard_ns > tie->since_ns ? tie->heard_ns : tie->since_ns;
+	bool came = tie->heard_ns > tie->since_ns;
+	uint64_t last = came ? tie->heard_ns : tie->since_ns;
+	uint64_t patience = (came ? GOSSIP_MUTE_PERIODS : GOSSIP_MUTE_FIRST) * period;
 
-	if (tie->heard_ns > tie->since_ns && now - last <= GOSSIP_MUTE_PERIODS * period)
+	if (came && now - last <= patience)
 		tie->mute_until_ns = 0;
-	else if (tie->on && now - last > GOSSIP_MUTE_PERIODS * period)
+	else if (tie->on && now - last > patience)
 		tie->mute_until_ns = now + GOSSIP_MUTE_FOR * period;
 	return now < tie->mute_until_ns;
 }

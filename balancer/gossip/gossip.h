@@ -12,8 +12,9 @@
  *
  * so that every node is at most two bulletins away and comes about once, while a bulletin has N/S
  * vectors.  With S about sqrt(2 N) a node hears of all others by sqrt(2 N) bulletins a period,
- * from nodes that differ for each.  The nodes of a slice that nobody keeps are heard
- * directly, and told of, by everybody.
+ * from nodes that differ for each.  In clusters of some hundreds slices of GOSSIP_SLICE_NODES do
+ * with half as many: those that a node hears for its own slice keep most of the others.  The nodes
+ * of a slice that nobody keeps are heard directly, and told of, by everybody.
  *
  * Nodes may differ in N.  A keeper goes by GOSSIP_LAG times fewer nodes than it knows, so that the
  * slice that it tells of is the one that others expect, or twice as large.
@@ -25,9 +26,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GOSSIP_DIRECT	  16
-#define GOSSIP_SLICES_MAX 256
-#define GOSSIP_LAG	  1.3
+#define GOSSIP_DIRECT	   16
+#define GOSSIP_SLICE_NODES 16
+#define GOSSIP_SLICES_MAX  256
+#define GOSSIP_LAG	   1.3
 
 /* What a name's hashes say; a slice is such a number modulo the number of slices. */
 struct gossip_place {
@@ -89,13 +91,19 @@ struct gossip_node {
 	struct gossip_place place;
 	bool alive;
 	bool mute;   /* it is being dialled, but its bulletins do not come */
+	bool tied;   /* it was chosen before, and is not mute */
+	bool heard;  /* and its bulletins come */
 	bool chosen; /* the answer */
 };
 
 /*
  * Chooses which of N nodes the node at SELF hears directly.  One that is not alive is chosen only
- * if nobody else would tell of it when it comes back.  TURN: another number
- * makes other choices between keepers.  Returns how many are chosen.
+ * if nobody else would tell of it when it comes back.  Returns how many are chosen.
+ *
+ * Keepers that are heard stay: a cluster that starts must not choose anew with each node that
+ * comes, because whoever is chosen must be greeted.  Only of one slice, by TURN, which grows from
+ * plan to plan, the one that comes first by lot is chosen as well; once that is heard it replaces
+ * the other, so that the first nodes of a cluster do not carry it for good.
  */
 size_t gossip_plan(const struct gossip_place *self, struct gossip_node *nodes, size_t n,
 		   uint32_t turn);
@@ -104,16 +112,23 @@ size_t gossip_plan(const struct gossip_place *self, struct gossip_node *nodes, s
 struct gossip_tie {
 	uint64_t since_ns;	/* when it was dialled */
 	uint64_t heard_ns;	/* when a bulletin of it came */
-	uint64_t mute_until_ns; /* no bulletin came in GOSSIP_MUTE_PERIODS: it is passed over so
-				   long */
+	uint64_t mute_until_ns; /* no bulletin came in GOSSIP_MUTE_PERIODS (the first:
+				   GOSSIP_MUTE_FIRST): it is passed over so long */
 	bool on;
 };
 
 #define GOSSIP_MUTE_PERIODS 2
+#define GOSSIP_MUTE_FIRST   8  /* the first bulletin may take so long: its key is asked for */
 #define GOSSIP_MUTE_FOR	    60 /* periods */
 
 /* Returns true if TIE brings nothing, and notes that. */
 bool gossip_tie_is_mute(struct gossip_tie *tie, uint64_t now_ns, uint64_t period_ns);
+/* Returns true if bulletins have come by TIE since it was dialled. */
+static inline bool gossip_tie_brings(const struct gossip_tie *tie)
+{
+	return tie->on && tie->heard_ns > tie->since_ns;
+}
+
 /* The plan wants the node to be heard, or not.  Returns true if that is new. */
 bool gossip_tie_set(struct gossip_tie *tie, bool on, uint64_t now_ns);
 

@@ -253,7 +253,8 @@ static json_t *placement_node_json(const struct placement_node *n)
 
 /*
  * In a large cluster a row, and the answer to a client that runs a job, have the examined nodes and
- * a summary of the others' loads; an answer to a question has all nodes.
+ * a summary of the others' loads; an answer to a question has all nodes, or (brief) those of whose
+ * vectors the sentences tell.
  */
 static int placement_write_nodes(const struct placement *p, enum placement_form form, json_t *out)
 {

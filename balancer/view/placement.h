@@ -67,6 +67,8 @@
 	X(FLAG, run, "run", 0, ASKED)                                                              \
 	/* true: the answer contains the view that the decision used */                            \
 	X(FLAG, view, "view", 0, ASKED)                                                            \
+	/* true: the answer has only those load vectors of which its sentences tell */             \
+	X(FLAG, brief, "brief", 0, ASKED)                                                          \
 	/* `node` is the choice of -N, not of the user */                                          \
 	X(FLAG, picked, "picked", 0, KEPT)                                                         \
 	/* a worker of iocom batch, which is never the user's last job */                          \

@@ -84,6 +84,7 @@ static void spread_plan_slices(struct spread *s, uint32_t self, uint32_t now)
 {
 	struct spread_node *node = &s->nodes[self];
 	const uint32_t *made = spread_row(s, self);
+	const struct spread_tie *tie;
 	size_t n = 0, at = 0;
 
 	for (uint32_t j = 0; j < s->n; j++) {
@@ -92,13 +93,16 @@ static void spread_plan_slices(struct spread *s, uint32_t self, uint32_t now)
 		while (at < node->nties && node->ties[at].who < j)
 			at++;
 		s->told[n] = j;
-		s->plan[n++] = (struct gossip_node){
-			.place = s->nodes[j].place,
-			.alive = now - made[j] <= s->silent_ms,
-			.mute = at < node->nties && node->ties[at].who == j && node->ties[at].mute};
+		tie = at < node->nties && node->ties[at].who == j ? &node->ties[at] : NULL;
+		s->plan[n++] = (struct gossip_node){.place = s->nodes[j].place,
+						    .alive = now - made[j] <= s->silent_ms,
+						    .mute = tie && tie->mute,
+						    .tied = tie && tie->tie.on && !tie->mute,
+						    .heard = tie && gossip_tie_brings(&tie->tie) &&
+							     !tie->mute};
 	}
 	spread_find_orphans(s, node, n);
-	(void)gossip_plan(&node->place, s->plan, n, 0);
+	(void)gossip_plan(&node->place, s->plan, n, now / SPREAD_PERIOD_MS + node->number);
 	for (size_t i = 0; i < n; i++)
 		if (s->plan[i].chosen)
 			spread_tie_set(s, self, s->told[i], true, now);

@@ -91,7 +91,7 @@ static size_t round_trip(unsigned n, uint64_t at, struct got *got)
 	bulletin_pack(&b, &own, &m, at, 1795000000123ull);
 	size = b.size;
 	memset(got, 0, sizeof(*got));
-	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, got), 0);
+	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, NULL, each, got), 0);
 	assert_string_equal(from.from, "me");
 	assert_int_equal(from.at_ms, 1795000000123);
 	assert_int_equal(bad, 0);
@@ -170,7 +170,7 @@ static void test_declared_beyond_range(void **state)
 	msgpack_sbuffer_init(&b);
 	bulletin_pack(&b, &own, &m, 1500000000ull, 1795000000123ull);
 	memset(&got, 0, sizeof(got));
-	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, &got), 0);
+	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, NULL, each, &got), 0);
 	assert_int_equal(bad, 0);
 	assert_int_equal(got.n, 1);
 	assert_true(got.v[0].explicit_per_ms >= 1e6);
@@ -217,7 +217,7 @@ static void test_out_of_range(void **state)
 		vector_pack(&pk, &vs[i]);
 	}
 	memset(&got, 0, sizeof(got));
-	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, &got), 0);
+	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, NULL, each, &got), 0);
 	assert_int_equal(got.n, 1);
 	assert_int_equal(bad, COUNT - 1);
 	msgpack_sbuffer_destroy(&b);
@@ -237,7 +237,7 @@ static void test_older(void **state)
 	msgpack_pack_map(&pk, 2);
 	pack_u64(&pk, "v", BULLETIN_VERSION - 1);
 	pack_str(&pk, "from", "old");
-	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, NULL),
+	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, NULL, each, NULL),
 			 BULLETIN_E_VERSION);
 	assert_string_equal(from.from, "old");
 	msgpack_sbuffer_destroy(&b);
@@ -319,7 +319,7 @@ static void test_newer(void **state)
 	msgpack_pack_uint64(&pk, 0);
 	msgpack_sbuffer_write(&b, vector.data, vector.size);
 	memset(&got, 0, sizeof(got));
-	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, each, &got), 0);
+	assert_int_equal(bulletin_unpack(b.data, b.size, &from, &bad, NULL, each, &got), 0);
 	assert_int_equal(got.n, 1);
 	assert_memory_equal(&got.v[0], &own, sizeof(own));
 	msgpack_sbuffer_destroy(&b);
@@ -472,7 +472,7 @@ static void test_damage(void **state)
 
 		memcpy(copy, b.data, n);
 		got.n = 0;
-		assert_int_equal(bulletin_unpack(copy, n, &from, &bad, each, &got),
+		assert_int_equal(bulletin_unpack(copy, n, &from, &bad, NULL, each, &got),
 				 BULLETIN_E_GARBAGE);
 		free(copy);
 	}
@@ -483,7 +483,7 @@ static void test_damage(void **state)
 		for (int k = 0; k < 3; k++)
 			copy[rand_r(&seed) % b.size] = (char)rand_r(&seed);
 		got.n = 0;
-		bulletin_unpack(copy, b.size, &from, &bad, each, &got);
+		bulletin_unpack(copy, b.size, &from, &bad, NULL, each, &got);
 		free(copy);
 	}
 	msgpack_sbuffer_destroy(&b);

@@ -315,6 +315,47 @@ static void test_vectors(void **state)
 	wrong(GATE_VECTOR, vector.vector.name, "../../etc", 10);
 }
 
+/* More vectors follow the first in the tail, each whole and each as good as the first must be. */
+static void test_more_vectors(void **state)
+{
+	static struct gate_vector more[GATE_VECTORS_MAX];
+	const size_t size = sizeof(*more);
+	const char *tail;
+	size_t nfds;
+	struct gate_message m = good(GATE_VECTOR, &tail, &nfds);
+	const uint8_t flag = 2;
+
+	(void)state;
+	for (size_t i = 0; i < GATE_VECTORS_MAX; i++)
+		more[i] = m.vector;
+	for (size_t n = 0; n < GATE_VECTORS_MAX; n++) {
+		pack_tail(&m, (char *)more, n * size);
+		assert_int_equal(read_as(GATE_TO_ROOT, 0), 0);
+	}
+	pack_tail(&m, (char *)more, GATE_VECTORS_MAX * size);
+	assert_int_equal(read_as(GATE_TO_ROOT, 0), -EBADMSG);
+	pack_tail(&m, (char *)more, 3 * size - 1);
+	assert_int_equal(read_as(GATE_TO_ROOT, 0), -EBADMSG);
+	pack_tail(&m, (char *)more, 3 * size + 1);
+	assert_int_equal(read_as(GATE_TO_ROOT, 0), -EBADMSG);
+	for (size_t i = 0; i < 3; i++) {
+		const struct gate_vector was = more[i];
+
+		memset(more[i].at.address, 'a', sizeof(more[i].at.address));
+		pack_tail(&m, (char *)more, 3 * size);
+		assert_int_equal(read_as(GATE_TO_ROOT, 0), -EBADMSG);
+		more[i] = was;
+		memcpy(&more[i].direct, &flag, 1);
+		pack_tail(&m, (char *)more, 3 * size);
+		assert_int_equal(read_as(GATE_TO_ROOT, 0), -EBADMSG);
+		more[i] = was;
+		more[i].vector.name[0] = 0;
+		pack_tail(&m, (char *)more, 3 * size);
+		assert_int_equal(read_as(GATE_TO_ROOT, 0), -EBADMSG);
+		more[i] = was;
+	}
+}
+
 /* Sentences are text, and short; answers may be anything. */
 static void test_tails(void **state)
 {
@@ -370,10 +411,11 @@ static void test_setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_type), cmocka_unit_test(test_no_such_type),
-		cmocka_unit_test(test_strings),	  cmocka_unit_test(test_bools),
-		cmocka_unit_test(test_numbers),	  cmocka_unit_test(test_vectors),
-		cmocka_unit_test(test_tails),	  cmocka_unit_test(test_setup),
+		cmocka_unit_test(test_each_type),    cmocka_unit_test(test_no_such_type),
+		cmocka_unit_test(test_strings),	     cmocka_unit_test(test_bools),
+		cmocka_unit_test(test_numbers),	     cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_more_vectors), cmocka_unit_test(test_tails),
+		cmocka_unit_test(test_setup),
 	};
 
 	return cmocka_run_group_tests_name("gate_message", tests, NULL, NULL);

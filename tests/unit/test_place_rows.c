@@ -623,6 +623,18 @@ static void test_nodes_shown(void **state)
 	submit(&ask);
 	assert_int_equal(p->nnodes, 300); /* a client that only asks gets all nodes */
 	assert_true(placement_room_elsewhere(p));
+	ask.brief = true; /* it prints no more */
+	submit(&ask);
+	assert_true(shows(p, p->home) && shows(p, p->plan.node) && p->nnodes <= 2);
+	assert_int_equal(placement_known(p), 300);
+	assert_true(placement_room_elsewhere(p) && p->plan.nreasons > 2);
+	strcpy(ask.node, "n277");
+	submit(&ask);
+	assert_true(shows(p, "n277"));
+	ask.node[0] = 0;
+	ask.need.value[NEED_DATA_MB] = 5; /* its sentences compare the ways to all */
+	submit(&ask);
+	assert_int_equal(p->nnodes, 300);
 	down();
 }
 

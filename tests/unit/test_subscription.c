@@ -132,7 +132,7 @@ static int up(void **state)
 	t->may = true;
 	t->patience = (struct loop_timer){.fire = too_long};
 	listen_at(t, 0);
-	config.loop = t->loop;
+	config.loop = config.reads = t->loop;
 	t->s = subscription_new(&config);
 	assert_non_null(t->s);
 	assert_false(subscription_reads(t->s));

@@ -16,6 +16,13 @@ static void pack(const struct iocom_vector *v, msgpack_sbuffer *out)
 	vector_pack(&pk, v);
 }
 
+static bool nobody(void *arg, const struct bulletin_sender *sender)
+{
+	(void)arg;
+	(void)sender;
+	return false;
+}
+
 static void each(void *arg, const struct iocom_vector *v, uint64_t age_ns, bool direct)
 {
 	struct iocom_vector again, bound = *v;
@@ -60,7 +67,8 @@ bool sample(int n, FILE *out)
 
 	msgpack_sbuffer_init(&buffer);
 	bulletin_pack(&buffer, &own, &none, 0, 1795000000123);
-	must(!bulletin_unpack(buffer.data, buffer.size, &sender, &bad, each, &taken) && taken == 1);
+	must(!bulletin_unpack(buffer.data, buffer.size, &sender, &bad, NULL, each, &taken) &&
+	     taken == 1);
 	fwrite(buffer.data, 1, buffer.size, out);
 	msgpack_sbuffer_destroy(&buffer);
 	return !n;
@@ -72,13 +80,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bulletin_sender sender, alone;
 	uint64_t bad = 0, taken = 0;
-	int rc = bulletin_unpack(data, size, &sender, &bad, each, &taken);
+	int rc = bulletin_unpack(data, size, &sender, &bad, NULL, each, &taken);
 
 	must(rc == 0 || rc == BULLETIN_E_GARBAGE || rc == BULLETIN_E_VERSION);
 	must_end(sender.from, sizeof(sender.from));
 	must(rc || sender.at_ms <= INT64_MAX);
 	/* Who sent it is the same to whoever asks for that only. */
-	must(!bulletin_unpack(data, size, &alone, &bad, NULL, NULL) || rc);
+	must(!bulletin_unpack(data, size, &alone, &bad, nobody, each, &taken) || rc);
 	must(!strcmp(alone.from, sender.from) && alone.at_ms == sender.at_ms);
 	must(taken + bad <= BULLETIN_VECTORS_MAX);
 	return 0;
