@@ -32,8 +32,9 @@ enum claim_kind {
 	/* Each of `a` is within a relative `band` (0: 15 %) of each of `b`. */
 	CLAIM_EQUAL,
 	/*
-	 * Each of `a` rises along the points (falls, if `down`): the last point differs
-	 * significantly from the first, and no step goes significantly back by more than 2 %.
+	 * Each of `a` rises along the points (falls, if `down`): the last point differs from the
+	 * first by the relative `band` at least (0: 5 %), and no point goes back by more than 2 %
+	 * from any before it.
 	 */
 	CLAIM_TREND,
 	/*
@@ -42,8 +43,7 @@ enum claim_kind {
 	 */
 	CLAIM_FLATTER,
 	/*
-	 * `a` over `b`, expressed as `by`, is `printed`: the measured value is within the
-	 * relative `band` (0: 25 %) of it.  The interval is reported too.
+	 * `a` over `b`, expressed as `by`, is within the relative `band` (0: 25 %) of `printed`.
 	 */
 	CLAIM_RATIO,
 	/*
@@ -53,7 +53,7 @@ enum claim_kind {
 	CLAIM_GROWTH,
 	/* The value of `a` itself is `printed`. */
 	CLAIM_VALUE,
-	/* `a` is least at the point `at`: no point is significantly below it by more than 2 %. */
+	/* `a` is least at the point `at`: no point is below it by more than 2 %. */
 	CLAIM_MINIMUM,
 	/* `a` falls to the point `at` and rises from there (both as CLAIM_TREND). */
 	CLAIM_VALLEY,
@@ -75,6 +75,9 @@ enum verdict {
 	VERDICT_NOT_TESTED,
 	VERDICTS
 };
+
+/* "Sensitive" is a change by this at least, "hardly" one by less. */
+#define CLAIM_SENSITIVE 0.10
 
 /* More seeds than this are not estimated. */
 #define VERDICT_SEEDS_MAX 10000
@@ -115,8 +118,7 @@ struct claim {
 	enum measure measure; /* default 0: M_SLOWDOWN, the mean slowdown */
 	bool down;
 	bool most;     /* CLAIM_BELOW: at more than half of the points, and for the mean */
-	bool at_least; /* CLAIM_RATIO, _GROWTH, _VALUE: holds too if the value is more than
-			* `printed` */
+	bool at_least; /* CLAIM_RATIO, _GROWTH, _VALUE: `printed` or more, without a band */
 	bool either;   /* CLAIM_RATIO: the gain or the reduction may match (O-43) */
 	enum ratio by;
 	enum claim_over over;
