@@ -228,6 +228,7 @@ bool judge_end(struct judge *j, struct judgement *out, struct judge_term *shown)
 		out->high = shown->high;
 		out->unit = shown->i.ln ? ratio_name(RATIO_FACTOR) : NULL;
 		out->comparisons = (uint32_t)j->n;
+		out->alpha = j->alpha;
 		out->more_seeds = out->verdict == VERDICT_UNDECIDED ? seeds_to_decide(j) : 0;
 	}
 	free(j->terms);
