@@ -3,8 +3,8 @@
  * `--decide`: more seeds for undecided claims, within a budget of runs or time.
  *
  * In each look, the cells that undecided claims read get the seeds that these are estimated to
- * need, the cheapest claims first while the budget lasts, and at most twice as many seeds as the
- * claim has.  Then only these claims are judged again.  Looking again and again would find
+ * need, the cheapest claims first while the budget lasts, and at most about twice as many more as
+ * the claim has.  Then only these claims are judged again.  Looking again and again would find
  * something by chance, so look k may err in 5 % / 2^k: all looks together in 5 % more at most.
  */
 #include <errno.h>
@@ -16,13 +16,14 @@
 #include "sim/report/progress.h"
 
 #define LOOKS 8
+#define FEW   8 /* seeds that one look may always add */
 
 /* An undecided claim. */
 struct open_claim {
 	size_t report, claim;
-	uint32_t seeds; /* that it should have after the next look */
-	size_t runs;	/* that it needs for this; shared ones are counted by each */
-	bool chosen;
+	uint32_t seeds;	 /* that it should have after the next look */
+	uint32_t enough; /* that are estimated to decide it */
+	size_t runs;	 /* that it needs for these */
 };
 
 struct decide {
@@ -65,8 +66,8 @@ static int note_asked(struct decide *d, bool on)
 	return ret;
 }
 
-/* The runs that are missing for CLAIM to have its seeds in all cells that it reads; those of cells
- * that were chosen already are not counted.  0: it reads none, or there are no more seeds. */
+/* The runs that are missing until the cells that were read have so many SEEDS; what they want
+ * already is not counted.  0: none was read, or there are no more seeds. */
 static size_t runs_needed(const struct decide *d, uint32_t seeds)
 {
 	size_t runs = 0;
@@ -82,6 +83,7 @@ static size_t runs_needed(const struct decide *d, uint32_t seeds)
 			if (!can_grow(s))
 				return 0;
 			has = sweep_done(s, c / s->nseries, c % s->nseries);
+			has = has > s->wanted[c] ? has : s->wanted[c];
 			runs += seeds > has ? seeds - has : 0;
 		}
 	}
@@ -115,15 +117,17 @@ static int open_estimate(struct decide *d, struct open_claim *o)
 {
 	struct judgement j;
 	int ret = look_at(d, o, &j);
-	uint32_t more = j.more_seeds, has = (uint32_t)j.interval.n;
+	uint32_t more = j.more_seeds, has = (uint32_t)j.interval.n, most;
 
 	if (ret)
 		return ret;
 	o->runs = 0;
 	if (j.verdict != VERDICT_UNDECIDED || !more || more >= VERDICT_SEEDS_MAX)
 		return 0;
-	o->seeds = has + (more < has ? more : has);
-	o->runs = runs_needed(d, o->seeds);
+	most = 2 * has + FEW;
+	o->seeds = has + (more < most ? more : most);
+	o->enough = has + more;
+	o->runs = runs_needed(d, o->enough);
 	return 0;
 }
 
@@ -144,6 +148,8 @@ static int list_open(struct decide *d)
 	int ret = 0;
 
 	d->nopen = 0;
+	for (size_t i = 0; i < d->n && !ret; i++)
+		ret = sweep_want_none(d->reports[i].sweep);
 	for (size_t i = 0; i < d->n; i++)
 		for (size_t k = 0; k < d->reports[i].njudged && !ret; k++) {
 			struct open_claim *o = &d->open[d->nopen];
@@ -158,22 +164,27 @@ static int list_open(struct decide *d)
 	return ret;
 }
 
-/* Chooses claims while the budget lasts, and says how many seeds sweeps need at most. */
-static uint32_t choose_open(struct decide *d)
+/* Chooses claims while the budget lasts; *MOST: how many seeds sweeps need. */
+static int choose_open(struct decide *d, uint32_t *most)
 {
 	size_t runs = 0;
-	uint32_t most = 0;
+	int ret = 0;
 
-	for (size_t i = 0; i < d->nopen; i++) {
+	*most = 0;
+	for (size_t i = 0; i < d->nopen && !ret; i++) {
 		struct open_claim *o = &d->open[i];
+		struct judgement ignored;
 
-		if (!o->runs || runs + o->runs > d->runs_left)
+		if (!o->runs)
 			continue;
-		o->chosen = true;
-		runs += o->runs;
-		most = o->seeds > most ? o->seeds : most;
+		ret = look_at(d, o, &ignored);
+		if (ret || runs_needed(d, o->enough) > d->runs_left - runs)
+			continue;
+		runs += runs_needed(d, o->seeds);
+		want_asked(d, o->seeds);
+		*most = o->seeds > *most ? o->seeds : *most;
 	}
-	return most;
+	return ret ? ret : note_asked(d, false);
 }
 
 /* Gives all sweeps that can grow the same number of seeds, so that claims may compare them. */
@@ -188,22 +199,6 @@ static int grow_all(struct decide *d, uint32_t seeds)
 			ret = sweep_grow(s, s->seeds > seeds ? s->seeds : seeds);
 	}
 	return ret;
-}
-
-static int want_chosen(struct decide *d)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < d->nopen && !ret; i++) {
-		struct judgement ignored;
-
-		if (!d->open[i].chosen)
-			continue;
-		ret = look_at(d, &d->open[i], &ignored);
-		if (!ret)
-			want_asked(d, d->open[i].seeds);
-	}
-	return ret ? ret : note_asked(d, false);
 }
 
 /* --- looks ------------------------------------------------------------------------ */
@@ -243,11 +238,10 @@ static void judge_open(struct decide *d)
 		struct judged *judged = &d->reports[o->report].judged[o->claim];
 		struct judgement before = judged->judgement;
 
-		if (!o->chosen)
-			continue;
 		claim_judge(&context, judged->claim, &judged->judgement);
-		/* Claims that lost a value they needed stay as they were. */
-		if (judged->judgement.verdict == VERDICT_NOT_TESTED)
+		/* Without more values it stays as it was; others' cells may have brought some. */
+		if (judged->judgement.verdict == VERDICT_NOT_TESTED ||
+		    judged->judgement.interval.n <= before.interval.n)
 			judged->judgement = before;
 	}
 }
@@ -256,15 +250,14 @@ static void judge_open(struct decide *d)
 static int decide_look(struct decide *d, const struct runner_options *options, size_t *made,
 		       struct iocom_err *err)
 {
-	uint32_t seeds;
+	uint32_t seeds = 0;
 	int ret = list_open(d);
 
 	*made = 0;
-	seeds = ret ? 0 : choose_open(d);
+	if (!ret)
+		ret = choose_open(d, &seeds);
 	if (!ret && seeds)
 		ret = grow_all(d, seeds);
-	if (!ret && seeds)
-		ret = want_chosen(d);
 	if (ret)
 		iocom_err_set(err, ret, "no memory for more seeds");
 	if (!ret && seeds)

@@ -125,21 +125,22 @@ int sweep_grow(struct sweep *s, uint32_t seeds)
 {
 	size_t cells = s->npoints * s->nseries;
 	struct sweep_result *results = calloc(cells * seeds + 1, sizeof(*results));
-	uint32_t *wanted = calloc(cells + 1, sizeof(*wanted));
 
-	if (!results || !wanted) {
-		free(results);
-		free(wanted);
+	if (!results)
 		return -ENOMEM;
-	}
 	for (size_t c = 0; c < cells; c++)
 		memcpy(&results[c * seeds], &s->results[c * s->seeds], s->seeds * sizeof(*results));
 	free(s->results);
-	free(s->wanted);
 	s->results = results;
-	s->wanted = wanted;
 	s->seeds = seeds;
 	return 0;
+}
+
+int sweep_want_none(struct sweep *s)
+{
+	free(s->wanted);
+	s->wanted = calloc(s->npoints * s->nseries + 1, sizeof(*s->wanted));
+	return s->wanted ? 0 : -ENOMEM;
 }
 
 uint32_t sweep_done(const struct sweep *s, size_t point, size_t series)

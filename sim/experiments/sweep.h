@@ -78,10 +78,12 @@ struct sweep *sweep_part(struct sweep *s, size_t i);
 int sweep_results(struct sweep *s);
 
 /*
- * Makes room for SEEDS seeds (>= s->seeds) and keeps the results; no cell wants more than it has
- * until `wanted` says so.  Returns 0, -ENOMEM (S is as before).
+ * Makes room for SEEDS seeds (>= s->seeds) and keeps the results.  Returns 0, -ENOMEM (S is as
+ * before).
  */
 int sweep_grow(struct sweep *s, uint32_t seeds);
+/* Makes `wanted`, in which no cell wants any.  Returns 0, -ENOMEM. */
+int sweep_want_none(struct sweep *s);
 /* How many runs of a cell are done; the least of all cells. */
 uint32_t sweep_done(const struct sweep *s, size_t point, size_t series);
 uint32_t sweep_done_least(const struct sweep *s);
