@@ -94,9 +94,9 @@ static json_t *json_claims(const struct report *r)
 					    json_integer((json_int_t)j->more_seeds));
 		if (c->reading)
 			json_object_set_new(claim, "reading", json_string(c->reading));
-		if (c->why && j->verdict != VERDICT_HOLDS)
+		if (c->why && verdict_needs_reason(j->verdict))
 			json_object_set_new(claim, "why", json_string(c->why));
-		if (c->bound && j->verdict != VERDICT_HOLDS)
+		if (c->bound && verdict_needs_reason(j->verdict))
 			json_object_set_new(claim, "bound", json_string(c->bound));
 		json_array_append_new(out, claim);
 	}

@@ -248,7 +248,7 @@ static void text_claims(const struct report *r, FILE *f)
 	for (size_t i = 0; i < r->njudged; i++) {
 		const struct claim *c = r->judged[i].claim;
 		const struct judgement *j = &r->judged[i].judgement;
-		bool failed = j->verdict != VERDICT_HOLDS;
+		bool failed = verdict_needs_reason(j->verdict);
 		char more[80];
 
 		fprintf(f, "%s [%c] ", i ? "" : "\nclaims:\n",
