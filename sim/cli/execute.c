@@ -248,16 +248,23 @@ static void tell_files(const struct cli *cli, const struct report *reports, size
 		printf("\nwritten: %zu figures (.csv, .json%s) in %s\n", n, svg, directory);
 }
 
-/* Prints for each id how many of its claims hold. */
+/* Prints for each id how many of its claims hold; those that calibrate count apart. */
 static void tell_claims(const struct report *reports, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		unsigned int count[3] = {0};
+		unsigned int count[3] = {0}, calibrate = 0;
 
-		for (size_t k = 0; k < reports[i].njudged; k++)
-			count[reports[i].judged[k].judgement.verdict]++;
-		printf("%-12s %2u hold, %2u do not, %2u cannot be tested\n", reports[i].sweep->id,
+		for (size_t k = 0; k < reports[i].njudged; k++) {
+			if (reports[i].judged[k].claim->calibrates)
+				calibrate++;
+			else
+				count[reports[i].judged[k].judgement.verdict]++;
+		}
+		printf("%-12s %2u hold, %2u do not, %2u cannot be tested", reports[i].sweep->id,
 		       count[VERDICT_HOLDS], count[VERDICT_FAILS], count[VERDICT_NOT_TESTED]);
+		if (calibrate)
+			printf(", %u calibrate%s", calibrate, calibrate == 1 ? "s" : "");
+		putchar('\n');
 	}
 }
 

@@ -250,6 +250,10 @@ static void text_claims(const struct report *r, FILE *f)
 		table_paragraph(f, 5, 6, c->text);
 		fprintf(f, "    %s%s", verdict_name(j->verdict), j->measured[0] ? ": " : "");
 		table_paragraph(f, 6 + strlen(verdict_name(j->verdict)), 6, j->measured);
+		if (j->start[0])
+			remark(f, "start: ", j->start);
+		if (c->calibrates)
+			remark(f, "calibrates: ", CALIBRATES_TEXT);
 		if (c->reading)
 			remark(f, "reading: ", c->reading);
 		if (c->why && failed)
