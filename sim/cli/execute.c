@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sim/cli/cli.h"
+#include "sim/experiments/effect.h"
 #include "sim/experiments/probe_run.h"
 #include "sim/experiments/runner.h"
 #include "sim/experiments/scenario.h"
@@ -74,6 +75,25 @@ int cli_check(const struct cli *cli, const struct sweep *s)
 			return ret;
 	}
 	return 0;
+}
+
+int cli_check_effect(const struct cli *cli, struct sweep *const *sweeps, size_t n)
+{
+	struct iocom_err err = {0};
+	int ret = effect_check(sweeps, n, &cli->set, cli->nsweeps > 0, &err);
+
+	if (ret == -EINVAL)
+		return cli_fail(cli, CLI_USAGE, "%s", err.text);
+	return ret ? cli_fail(cli, CLI_FAILED, "%s", err.text[0] ? err.text : strerror(-ret)) : 0;
+}
+
+/* A time series that was asked for is kept: ID.samples.csv. */
+static void keep_series(const struct cli *cli, struct sweep *const *sweeps, size_t n)
+{
+	const char *period = settings_get(&cli->set, "sample_ms");
+
+	for (size_t i = 0; i < n && period && atof(period) > 0; i++)
+		sweeps[i]->keep_samples = true;
 }
 
 int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policies)
@@ -343,8 +363,11 @@ int cli_execute(struct cli *cli, struct report *reports, size_t n, bool page)
 		return cli_fail(cli, CLI_FAILED, "no memory");
 	for (size_t i = 0; i < n; i++)
 		sweeps[i] = reports[i].sweep;
+	keep_series(cli, sweeps, n);
 	for (size_t i = 0; i < n && !ret; i++)
 		ret = cli_check(cli, sweeps[i]);
+	if (!ret)
+		ret = cli_check_effect(cli, sweeps, n);
 	/* Fail now rather than after hours. */
 	if (!ret && writes_files(cli, page) && files_free(cli, reports, n, page, &err))
 		ret = cli_fail(cli, CLI_FAILED, "%s", err.text);
