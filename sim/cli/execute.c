@@ -47,8 +47,8 @@ static int check_unit(const struct cli *cli, const struct sweep *s, size_t unit)
 		scenario_close(&scenario);
 		return ret;
 	}
-	generated = !strncmp(scenario.workload, "gen:", 4);
-	w = generated || unit == 0 ? scenario_workload(&scenario, sweep_unit_seed(s, unit), &err)
+	generated = !strncmp(scenario.workload, "gen:", 4) && !strstr(scenario.workload, ",trace=");
+	w = !strncmp(scenario.workload, "gen:", 4) || unit == 0 ? scenario_workload(&scenario, sweep_unit_seed(s, unit), &err)
 				   : NULL;
 	workload_free(w);
 	scenario_close(&scenario);

@@ -215,6 +215,9 @@ static int sweep_reads(const struct sweep *s, const char *name, bool swept, char
 		const char *lacks;
 		int ret;
 
+		/* A trace was made a key of each generator (experiment.c). */
+		if (!strcmp(name, "workload") && settings_get(&s->settings, "load.trace"))
+			return 1;
 		if (sets_itself(s, unit, name, swept)) {
 			if (!text[0])
 				snprintf(text, size, "%s sets it itself in each of its runs",
@@ -236,9 +239,7 @@ static int sweep_reads(const struct sweep *s, const char *name, bool swept, char
 
 static const char *option_of(const char *name, bool swept)
 {
-	return swept			      ? "--sweep "
-	       : !strcmp(name, "fidelity") ? "--fidelity, setting "
-					      : "--set ";
+	return swept ? "--sweep " : !strcmp(name, "fidelity") ? "--" : "--set ";
 }
 
 /* Threads change the duration of a run, never its results. */

@@ -72,6 +72,41 @@ static int use_trace(struct sweep *s, const struct experiment *e, const char *tr
 	return ret ? ret : settings_parse(&s->settings, e->trace, err);
 }
 
+static bool is_generated(const char *workload)
+{
+	return workload && !strncmp(workload, "gen:", 4);
+}
+
+/*
+ * Adds EXTRA.  A trace as the workload of an experiment with generated jobs gives these their
+ * arrivals, homes and computation (process_trace.h); what the paper draws of these goes.
+ */
+static int add_extra(struct sweep *s, const struct settings *extra, struct iocom_err *err)
+{
+	static const char *const drawn[] = {"load.home_weights", "load.home_skew",
+					    "load.lifetime_shape"};
+	const char *trace = settings_get(extra, "workload");
+	char *generated = NULL;
+	int ret;
+
+	if (!trace || is_generated(trace) || !is_generated(settings_get(&s->settings, "workload")))
+		return settings_merge(&s->settings, extra);
+	if (strchr(trace, ','))
+		return iocom_err_set(err, -EINVAL, "workload: the path %s has a comma", trace);
+	generated = strdup(settings_get(&s->settings, "workload"));
+	if (!generated)
+		return -ENOMEM;
+	for (size_t i = 0; i < COUNT(drawn); i++)
+		settings_remove(&s->settings, drawn[i]);
+	ret = settings_merge(&s->settings, extra);
+	if (!ret)
+		ret = settings_set(&s->settings, "workload", generated);
+	if (!ret)
+		ret = settings_set(&s->settings, "load.trace", trace);
+	free(generated);
+	return ret;
+}
+
 static int base_settings(struct sweep *s, const struct experiment *e, const char *trace,
 			 const struct settings *extra, struct iocom_err *err)
 {
@@ -86,7 +121,7 @@ static int base_settings(struct sweep *s, const struct experiment *e, const char
 	if (!ret && trace && e->trace)
 		ret = use_trace(s, e, trace, err);
 	if (!ret && extra)
-		ret = settings_merge(&s->settings, extra);
+		ret = add_extra(s, extra, err);
 	return ret;
 }
 
