@@ -176,7 +176,7 @@ static int judge_all(struct report *reports, size_t n)
 	for (size_t i = 0; i < n && !ret; i++)
 		all[i] = reports[i].sweep;
 	for (size_t i = 0; i < n && !ret; i++) {
-		struct claim_context context = {reports[i].sweep, all, n};
+		struct claim_context context = {reports[i].sweep, all, n, 0};
 
 		ret = report_judge(&reports[i], &context);
 	}
@@ -268,11 +268,11 @@ static void tell_files(const struct cli *cli, const struct report *reports, size
 		printf("\nwritten: %zu figures (.csv, .json%s) in %s\n", n, svg, directory);
 }
 
-/* Prints for each id how many of its claims hold; those that calibrate count apart. */
+/* Prints for each id how many of its claims have which verdict; those that calibrate count apart. */
 static void tell_claims(const struct report *reports, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		unsigned int count[3] = {0}, calibrate = 0;
+		unsigned int count[VERDICTS] = {0}, calibrate = 0;
 
 		for (size_t k = 0; k < reports[i].njudged; k++) {
 			if (reports[i].judged[k].claim->calibrates)
@@ -280,10 +280,11 @@ static void tell_claims(const struct report *reports, size_t n)
 			else
 				count[reports[i].judged[k].judgement.verdict]++;
 		}
-		printf("%-12s %2u hold, %2u do not, %2u cannot be tested", reports[i].sweep->id,
-		       count[VERDICT_HOLDS], count[VERDICT_FAILS], count[VERDICT_NOT_TESTED]);
+		printf("%-12s", reports[i].sweep->id);
+		for (int v = 0; v < VERDICTS; v++)
+			printf("%s %2u %s", v ? "," : "", count[v], verdict_name(v));
 		if (calibrate)
-			printf(", %u calibrate%s", calibrate, calibrate == 1 ? "s" : "");
+			printf(", %2u calibrating", calibrate);
 		putchar('\n');
 	}
 }

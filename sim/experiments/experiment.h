@@ -25,15 +25,16 @@ enum claim_type {
 enum claim_kind {
 	CLAIM_NOT_TESTED, /* the simulator cannot judge it; `why` says why */
 	/*
-	 * Each of `a` is below each of `b`: significantly over all points together, and
-	 * significantly above at no point.
+	 * Each of `a` is below each of `b`: over all points together, and significantly above at
+	 * no point.
 	 */
 	CLAIM_BELOW,
 	/* Each of `a` is within a relative `band` (0: 15 %) of each of `b`. */
 	CLAIM_EQUAL,
 	/*
-	 * Each of `a` rises along the points (falls, if `down`): the last point differs
-	 * significantly from the first, and no step goes significantly back by more than 2 %.
+	 * Each of `a` rises along the points (falls, if `down`): the last point differs from the
+	 * first by the relative `band` at least (0: 5 %), and no point goes back by more than 2 %
+	 * from any before it.
 	 */
 	CLAIM_TREND,
 	/*
@@ -42,8 +43,7 @@ enum claim_kind {
 	 */
 	CLAIM_FLATTER,
 	/*
-	 * `a` over `b`, expressed as `by`, is `printed`: the measured value is within the
-	 * relative `band` (0: 25 %) of it.  The interval is reported too.
+	 * `a` over `b`, expressed as `by`, is within the relative `band` (0: 25 %) of `printed`.
 	 */
 	CLAIM_RATIO,
 	/*
@@ -53,7 +53,7 @@ enum claim_kind {
 	CLAIM_GROWTH,
 	/* The value of `a` itself is `printed`. */
 	CLAIM_VALUE,
-	/* `a` is least at the point `at`: no point is significantly below it by more than 2 %. */
+	/* `a` is least at the point `at`: no point is below it by more than 2 %. */
 	CLAIM_MINIMUM,
 	/* `a` falls to the point `at` and rises from there (both as CLAIM_TREND). */
 	CLAIM_VALLEY,
@@ -66,12 +66,40 @@ enum claim_over {
 	OVER_MAX,  /* the largest of them ("up to") */
 };
 
-enum verdict { VERDICT_HOLDS, VERDICT_FAILS, VERDICT_NOT_TESTED };
+/* What the interval over the seeds says of a claim; judge.h has the rules. */
+enum verdict {
+	VERDICT_HOLDS,	      /* it lies within the claim's bounds */
+	VERDICT_EXCEEDED,     /* it lies above a printed number: the effect is there, and larger */
+	VERDICT_CONTRADICTED, /* it lies outside */
+	VERDICT_UNDECIDED,    /* it straddles a bound: more seeds would decide */
+	VERDICT_NOT_TESTED,
+	VERDICTS
+};
+
+/* "Sensitive" is a change by this at least, "hardly" one by less. */
+#define CLAIM_SENSITIVE 0.10
+
+/* More seeds than this are not estimated. */
+#define VERDICT_SEEDS_MAX 10000
 
 struct judgement {
 	enum verdict verdict;
 	char measured[768]; /* the measured value with its interval, as text */
 	char start[256];    /* what of it is an unequal start (claim_start.h), or "" */
+	/*
+	 * The comparison that decides, or that is nearest to failing, and the bounds in which the
+	 * claim puts it: in the same unit; infinite where the claim is open.  n is 0 if there is
+	 * none.
+	 */
+	struct interval interval;
+	double low, high;
+	const char *unit; /* "factor", "gain", "reduction", ... or the name of the measure */
+	uint32_t comparisons;
+	/*
+	 * Undecided: how many more seeds would decide if means and deviations stay as they are;
+	 * VERDICT_SEEDS_MAX: so many or more; 0: seeds do not decide.
+	 */
+	uint32_t more_seeds;
 };
 
 /* The results that claims can use. */
@@ -79,6 +107,7 @@ struct claim_context {
 	const struct sweep *sweep; /* the sweep of the claim's own experiment */
 	const struct sweep *const *all;
 	size_t nall;
+	double alpha; /* the error that a claim's verdict is allowed; 0: 5 % */
 };
 
 struct claim {
@@ -90,8 +119,7 @@ struct claim {
 	enum measure measure; /* default 0: M_SLOWDOWN, the mean slowdown */
 	bool down;
 	bool most;     /* CLAIM_BELOW: at more than half of the points, and for the mean */
-	bool at_least; /* CLAIM_RATIO, _GROWTH, _VALUE: holds too if the value is more than
-			* `printed` */
+	bool at_least; /* CLAIM_RATIO, _GROWTH, _VALUE: `printed` or more, without a band */
 	bool either;   /* CLAIM_RATIO: the gain or the reduction may match (O-43) */
 	enum ratio by;
 	enum claim_over over;

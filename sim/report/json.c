@@ -79,6 +79,18 @@ static json_t *json_claims(const struct report *r)
 
 		if (j->start[0])
 			json_object_set_new(claim, "start", json_string(j->start));
+		if (j->interval.n) {
+			json_object_set_new(claim, "unit", json_string(j->unit ? j->unit : ""));
+			json_object_set_new(claim, "interval", interval(j->interval));
+			json_object_set_new(claim, "bounds",
+					    json_pack("{s:o, s:o}", "low", json_number(j->low),
+						      "high", json_number(j->high)));
+			json_object_set_new(claim, "comparisons",
+					    json_integer((json_int_t)j->comparisons));
+		}
+		if (j->verdict == VERDICT_UNDECIDED)
+			json_object_set_new(claim, "more_seeds",
+					    json_integer((json_int_t)j->more_seeds));
 		if (c->reading)
 			json_object_set_new(claim, "reading", json_string(c->reading));
 		if (c->why && j->verdict != VERDICT_HOLDS)

@@ -84,7 +84,7 @@ static void base64(FILE *f, const unsigned char *data, size_t n)
 #define OURS_NAME "OURS"
 
 struct count {
-	unsigned int verdict[3];
+	unsigned int verdict[VERDICTS];
 };
 
 /* Marks experiments and claims that are ours, not the papers'. */
@@ -115,10 +115,8 @@ static void count_claims(const struct page *page, const char *paper, enum claim_
 
 static void count_cell(FILE *f, const struct count *c)
 {
-	unsigned int tested = c->verdict[VERDICT_HOLDS] + c->verdict[VERDICT_FAILS];
-
-	fprintf(f, "<td class=n>%u of %u<td class=n>%u<td class=n>%u", c->verdict[VERDICT_HOLDS],
-		tested, c->verdict[VERDICT_FAILS], c->verdict[VERDICT_NOT_TESTED]);
+	for (int v = 0; v < VERDICTS; v++)
+		fprintf(f, "<td class=n>%u", c->verdict[v]);
 }
 
 /* Writes whether the claims that do not hold give a reason and an experiment that bounds them. */
@@ -132,7 +130,9 @@ static void reasons(const struct page *page, FILE *f)
 		for (size_t k = 0; k < r->njudged; k++) {
 			const struct claim *c = r->judged[k].claim;
 
-			if (r->judged[k].judgement.verdict != VERDICT_FAILS || c->calibrates)
+			if (c->calibrates ||
+			    (r->judged[k].judgement.verdict != VERDICT_CONTRADICTED &&
+			     r->judged[k].judgement.verdict != VERDICT_EXCEEDED))
 				continue;
 			fail++;
 			if (c->why && c->bound)
@@ -155,17 +155,18 @@ static void summary(const struct page *page, FILE *f)
 	struct count total[2] = {0};
 	const struct paper *p;
 
-	fputs("<h2 id=summary>Claims</h2><table><thead><tr><th>paper<th class=n>ordinal [O] that "
-	      "hold<th class=n>do not<th class=n>cannot be tested<th class=n>quantitative [Q] "
-	      "that hold<th class=n>do not<th class=n>cannot be tested<tbody>",
-	      f);
+	fputs("<h2 id=summary>Claims</h2><table><thead><tr><th>paper", f);
+	for (int t = 0; t < 2; t++)
+		for (int v = 0; v < VERDICTS; v++)
+			fprintf(f, "<th class=n>[%c] %s", t ? 'Q' : 'O', verdict_name(v));
+	fputs("<tbody>", f);
 	for (size_t i = 0; (p = paper_at(i)); i++) {
 		struct count count[2];
 		unsigned int all = 0;
 
 		for (int t = 0; t < 2; t++) {
 			count_claims(page, p->name, (enum claim_type)t, &count[t]);
-			for (int v = 0; v < 3; v++) {
+			for (int v = 0; v < VERDICTS; v++) {
 				all += count[t].verdict[v];
 				if (strcmp(p->name, OURS_NAME) != 0)
 					total[t].verdict[v] += count[t].verdict[v];
@@ -189,13 +190,20 @@ static void rules(FILE *f)
 {
 	fputs("<h2 id=rules>How a claim is judged</h2>"
 	      "<p>Every policy gets the same workload at the same seed; policies are compared "
-	      "seed by seed, by the mean of ln(base / new) and its 95 % Student t interval. "
-	      "<b>[O]</b> An order holds when it is significant over the points together and no "
-	      "point contradicts it significantly; a trend when the last point differs "
-	      "significantly from the first and no step goes significantly back by more than "
-	      "2 %; equality when the ratio lies within 15 %. <b>[Q]</b> A number holds when the "
-	      "measured value lies within 25 % of the "
-	      "printed number (more, for &ldquo;more than&rdquo;); &ldquo;up to&rdquo; is judged "
+	      "seed by seed, by the mean of ln(base / new) and its 95 % Student t interval. A "
+	      "claim "
+	      "<b>holds</b> when the interval lies within its bounds and is <b>contradicted</b> "
+	      "when it lies outside; <b>undecided</b> when it straddles a bound: it says how many "
+	      "more seeds would decide. <b>Exceeded</b>: the interval lies above the printed "
+	      "number; the effect is there, and larger. A claim of several comparisons holds when "
+	      "each of them does, and one contradicts it at 5 % divided by their number "
+	      "(Bonferroni), so that a verdict errs in 5 % of the cases at most; the claims of a "
+	      "paper are not corrected for each other. "
+	      "<b>[O]</b> An order holds for the points together, and no point may contradict it; "
+	      "a trend when the last point differs from the first by 5 % at least and no point "
+	      "goes back by more than 2 % from any before it; equality within 15 %. <b>[Q]</b> A "
+	      "number has bounds of 25 % around the printed one; &ldquo;more than&rdquo; begins "
+	      "at it; &ldquo;up to&rdquo; is judged "
 	      "by the largest over the points. gain = base / new &minus; 1, reduction = "
 	      "1 &minus; new / base; both are shown.</p>",
 	      f);
@@ -264,7 +272,12 @@ static void figure(const struct report *r, struct output *o, FILE *f)
 /* Writes claim N of its experiment; elsewhere on the page it is called "ACM-3.2". */
 static void claim(const struct judged *j, size_t n, FILE *f)
 {
-	static const char *const classes[] = {"yes", "no", "na"};
+	static const char *const classes[VERDICTS] = {
+		[VERDICT_HOLDS] = "yes",       [VERDICT_EXCEEDED] = "no",
+		[VERDICT_CONTRADICTED] = "no", [VERDICT_UNDECIDED] = "na",
+		[VERDICT_NOT_TESTED] = "na",
+	};
+	char more[80];
 	const struct claim *c = j->claim;
 	enum verdict v = j->judgement.verdict;
 
@@ -275,7 +288,8 @@ static void claim(const struct judged *j, size_t n, FILE *f)
 	if (j->judgement.measured[0]) {
 		fputs("<span class=m>measured: ", f);
 		page_escaped(f, j->judgement.measured);
-		fputs("</span>", f);
+		verdict_more(&j->judgement, more, sizeof(more));
+		fprintf(f, "%s%s</span>", more[0] ? "; " : "", more);
 	}
 	if (j->judgement.start[0]) {
 		fputs("<span class=w>start: ", f);
