@@ -122,17 +122,22 @@ static bool other(struct settings *all, const char *name, double was, unsigned i
 }
 
 /* Returns whether another value of NAME changes any result of the run. */
-static bool changes(size_t load, bool request, const char *more, const char *policy,
-		    const char *name, double was, unsigned int tries)
+static bool changes(size_t load, bool request, const char *more, unsigned int p, const char *name,
+		    double was, unsigned int tries)
 {
-	double base[M_COUNT], now[M_COUNT];
+	/* Runs without any change, which all parameters share. */
+	static double plain[LOADS][2][POLICIES][M_COUNT];
+	static bool known[LOADS][2][POLICIES];
+	double own[M_COUNT], now[M_COUNT], *base = *more ? own : plain[load][request][p];
 	struct settings all;
 	bool changed = false;
 
 	settings_of(&all, load, request, more);
-	if (run(&all, policy, base))
-		for (unsigned int i = 0; !changed && i < tries && other(&all, name, was, i); i++)
-			changed = run(&all, policy, now) && !equal(base, now);
+	if (*more || !known[load][request][p])
+		assert_true(run(&all, policy_at(p), base));
+	known[load][request][p] |= !*more;
+	for (unsigned int i = 0; !changed && i < tries && other(&all, name, was, i); i++)
+		changed = run(&all, policy_at(p), now) && !equal(base, now);
 	settings_free(&all);
 	return changed;
 }
@@ -149,8 +154,9 @@ static void refused_have_no_effect(void **state)
 	(void)state;
 	sim_params_default(&params);
 	for (unsigned int i = 0; (name = sim_params_get(&params, i, &was)); i++) {
-		for (unsigned int p = 0; p < POLICIES; p++) {
-			size_t load = (i + p) % LOADS;
+		/* Every third policy, others for each parameter: all take too long. */
+		for (unsigned int p = i % 3; p < POLICIES; p += 3) {
+			size_t load = (i + p / 3) % LOADS;
 			struct settings all;
 			bool read;
 
@@ -160,12 +166,12 @@ static void refused_have_no_effect(void **state)
 			if (read || !strcmp(name, "sample_ms") || !strcmp(name, "seed"))
 				continue;
 			pairs++;
-			if (changes(load, p % 2, "", policy_at(p), name, was, 3))
+			if (changes(load, p % 2, "", p, name, was, 2))
 				fail_msg("%s is refused under %s, but changes results", name,
 					 policy_at(p));
 		}
 	}
-	assert_true(pairs > 1000);
+	assert_true(pairs > 300);
 }
 
 /* --- what is not refused has one ------------------------------------------------------- */
@@ -211,8 +217,8 @@ static bool shows(const char *name, double was)
 			settings_of(&all, load, false, more);
 			read = is_read(&all, of, name);
 			settings_free(&all);
-			if (read && (changes(load, false, more, of, name, was, 7) ||
-				     changes(load, true, more, of, name, was, 7)))
+			if (read && (changes(load, false, more, p, name, was, 7) ||
+				     changes(load, true, more, p, name, was, 7)))
 				return true;
 		}
 	}
