@@ -11,11 +11,16 @@
 #include <string.h>
 
 #include "sim/experiments/effect.h"
-#include "sim/experiments/experiment.h"
+#include "sim/experiments/tables.h"
 
-/* The value that PAPER sets for the parameter NAME, or NULL. */
+/*
+ * The value that PAPER sets for the parameter NAME, or NULL.  Studies of probes and of a whole
+ * trace are no configurations for jobs like those of a run.
+ */
 static const char *value_in(const struct paper *paper, const char *name)
 {
+	if (!strcmp(name, "fidelity") || paper == &zat_paper || paper == &csd_paper)
+		return NULL;
 	for (const struct paper_setting *s = paper->settings; s->name; s++)
 		if (!strcmp(s->name, name))
 			return s->value;
