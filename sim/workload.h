@@ -34,7 +34,7 @@ struct workload_info {
 	const char *synthetic; /* generated fields that the source does not hold, or "" */
 	uint64_t left_out; /* records that are no jobs (never ran) or that the options exclude */
 	char note[192];	   /* what the user should know about how it was read, or "" */
-	uint32_t runs; /* CSD: the runs that the trace holds, and the number of each; 0: none */
+	uint32_t runs;	   /* CSD: the runs that the trace holds, and the number of each; 0: none */
 	int32_t run[WORKLOAD_RUNS_MAX];
 	uint32_t kinds;
 	char kind[SIM_KINDS_MAX][32];

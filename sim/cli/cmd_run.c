@@ -173,7 +173,9 @@ static int cmd_run_complete(const struct cli *cli, int argc, char **argv, int fi
 		return cli_fail(cli, CLI_USAGE,
 				"--%s has no effect with --record or --export-view, which make no "
 				"table",
-				cli->measure ? "measure" : cli->json ? "json" : "out");
+				cli->measure ? "measure"
+				: cli->json  ? "json"
+					     : "out");
 	if (cli->measure && measure_parse(cli->measure) == M_COUNT)
 		return cli_fail(cli, CLI_USAGE,
 				"--measure: there is no '%s'; see the columns of the CSV "

@@ -48,8 +48,9 @@ static int check_unit(const struct cli *cli, const struct sweep *s, size_t unit)
 		return ret;
 	}
 	generated = !strncmp(scenario.workload, "gen:", 4) && !strstr(scenario.workload, ",trace=");
-	w = !strncmp(scenario.workload, "gen:", 4) || unit == 0 ? scenario_workload(&scenario, sweep_unit_seed(s, unit), &err)
-				   : NULL;
+	w = !strncmp(scenario.workload, "gen:", 4) || unit == 0
+		    ? scenario_workload(&scenario, sweep_unit_seed(s, unit), &err)
+		    : NULL;
 	workload_free(w);
 	scenario_close(&scenario);
 	if (!w && err.text[0])
@@ -270,7 +271,8 @@ static void tell_files(const struct cli *cli, const struct report *reports, size
 		printf("\nwritten: %zu figures (.csv, .json%s) in %s\n", n, svg, directory);
 }
 
-/* Prints for each id how many of its claims have which verdict; those that calibrate count apart. */
+/* Prints for each id how many of its claims have which verdict; those that calibrate count apart.
+ */
 static void tell_claims(const struct report *reports, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

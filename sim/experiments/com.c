@@ -58,9 +58,12 @@ const struct paper com_paper = {
 	"COM", "COM: Communication-aware load balancing", settings,
 	"Calibrated, not blind: ports, local messages, the initial spread and the gap between "
 	"arrivals were settled after COM-4 had been seen under other values: the model's defaults "
-	"turn its order (READ-7, COM-SENS-DEFAULT). The order of COM-4 therefore calibrates and does "
-	"not count. com_decision=2 spreads only the COM-aware policy, its rivals start at home: each "
-	"claim says what of the gain is that start, and COM-EQUAL-4a to COM-EQUAL-10 show the figures "
+	"turn its order (READ-7, COM-SENS-DEFAULT). The order of COM-4 therefore calibrates and "
+	"does "
+	"not count. com_decision=2 spreads only the COM-aware policy, its rivals start at home: "
+	"each "
+	"claim says what of the gain is that start, and COM-EQUAL-4a to COM-EQUAL-10 show the "
+	"figures "
 	"with equal starts."};
 
 #define SERIES_END                                                                                 \

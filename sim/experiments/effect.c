@@ -14,10 +14,10 @@
 
 #include "sim/workload/spec.h"
 
-#define WORKLOAD	"load."
-#define GENERATED	"gen:"
-#define GENERATED_JOBS	100000 /* jobs of a generator that are compared; of a trace all are */
-#define RECORDED_JOBS	1000   /* jobs that are asked for the node where they ran */
+#define WORKLOAD       "load."
+#define GENERATED      "gen:"
+#define GENERATED_JOBS 100000 /* jobs of a generator that are compared; of a trace all are */
+#define RECORDED_JOBS  1000   /* jobs that are asked for the node where they ran */
 
 /* One run and the setting in question. */
 struct effect_cell {
@@ -101,10 +101,9 @@ static struct workload *workload_with(const struct effect_cell *c, const char *n
 /* Writes other value I of a key whose value is TEXT; false: there are no more. */
 static bool other_value(const char *text, unsigned int i, char *out, size_t size)
 {
-	static const char *const others[] = {"0",	 "1",	    "2",     "3",	"0.5",
-					     "1.5",	 "10",	    "no",    "yes",	"constant",
-					     "gamma",	 "pareto",  "regular", "poisson", "1:2",
-					     "5:1:3"};
+	static const char *const others[] = {
+		"0",   "1",	   "2",	    "3",      "0.5",	 "1.5",	    "10",  "no",
+		"yes", "constant", "gamma", "pareto", "regular", "poisson", "1:2", "5:1:3"};
 	char *end;
 	double value = strtod(text, &end);
 	bool number = *text && !*end;
@@ -156,10 +155,10 @@ static bool workload_reads(const struct effect_cell *c, const char *name)
 /* Returns whether the workload is a recording whose jobs say where they ran. */
 static bool effect_recorded(const struct effect_cell *c)
 {
-	struct workload *w = scenario_is_probe(&c->scenario)
-				     ? NULL
-				     : scenario_workload(&c->scenario,
-							 sweep_unit_seed(c->sweep, c->unit), NULL);
+	struct workload *w =
+		scenario_is_probe(&c->scenario)
+			? NULL
+			: scenario_workload(&c->scenario, sweep_unit_seed(c->sweep, c->unit), NULL);
 	struct sim_job job;
 	bool recorded = false;
 
@@ -271,9 +270,8 @@ static int check_name(struct sweep *const *sweeps, size_t n, const char *name, b
 int effect_check(struct sweep *const *sweeps, size_t n, const struct settings *given, bool swept,
 		 struct iocom_err *err)
 {
-	const struct settings *points = n && swept && sweeps[0]->npoints
-						? &sweeps[0]->points[0].settings
-						: NULL;
+	const struct settings *points =
+		n && swept && sweeps[0]->npoints ? &sweeps[0]->points[0].settings : NULL;
 	int ret = 0;
 
 	for (size_t i = 0; i < given->n && !ret; i++)

@@ -14,7 +14,7 @@
 static const struct experiment *const tables[] = {
 	fc_experiments,	       fc_control_experiments, sld_experiments,	      acm_experiments,
 	acm_het_experiments,   com_experiments,	       zat_index_experiments, zat_experiments,
-	zat_bound_experiments, extra_experiments,      read_experiments,	      gap_experiments,
+	zat_bound_experiments, extra_experiments,      read_experiments,      gap_experiments,
 };
 
 static const struct paper *const papers[] = {

@@ -127,9 +127,8 @@ static const struct claim weight_claims[] = {
 };
 
 static const struct claim buffer_claims[] = {
-	QUANTITATIVE(
-		MINIMUM, "slowdown is least with a buffer of 210 MB", .a = "io", .at = "210",
-		.calibrates = true, .reading = "this figure led to the size of tasks"),
+	QUANTITATIVE(MINIMUM, "slowdown is least with a buffer of 210 MB", .a = "io", .at = "210",
+		     .calibrates = true, .reading = "this figure led to the size of tasks"),
 	ORDINAL(VALLEY, "slowdown falls below 210 MB and rises above", .a = "io", .at = "210",
 		.calibrates = true, .reading = "this figure led to the size of tasks",
 		.why = WHY_SPREAD, .bound = "GAP-FC"),

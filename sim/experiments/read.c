@@ -111,8 +111,9 @@ static const struct claim claims_4[] = {
 
 /* --- READ-5 ------------------------------------------------------------------------ */
 
-static const struct reading readings_5[] = {
-	READING("a delay", NULL), READING("work for both disks", "transfer_disk_work=1"), READINGS_END};
+static const struct reading readings_5[] = {READING("a delay", NULL),
+					    READING("work for both disks", "transfer_disk_work=1"),
+					    READINGS_END};
 static const struct point points_5[] = {
 	{"A, delay", NAN, "nodes=60xacm-a"},
 	{"A, disk work", NAN, "nodes=60xacm-a transfer_disk_work=1"},
@@ -127,8 +128,7 @@ static const struct claim claims_5[] = {TURNS("READ-5", "ACM-HET", "work for bot
 
 static const struct reading readings_6[] = {READING("common scale", NULL),
 					    READING("a quarter of it", "cpu_scale=0.25"),
-					    READING("twice it", "cpu_scale=2"),
-					    READINGS_END};
+					    READING("twice it", "cpu_scale=2"), READINGS_END};
 static const struct claim claims_6[] = {
 	TURNS("READ-6", "ACM", "a quarter of it"), TURNS("READ-6", "ACM", "twice it"),
 	TURNS("READ-6", "FC", "a quarter of it"), TURNS("READ-6", "FC", "twice it"), CLAIMS_END};
@@ -166,8 +166,8 @@ static const struct claim claims_7[] = {
 
 /* --- READ-8 ------------------------------------------------------------------------ */
 
-static const struct reading readings_8[] = {
-	READING("a threshold", NULL), READING("none", "io_significance=0"), READINGS_END};
+static const struct reading readings_8[] = {READING("a threshold", NULL),
+					    READING("none", "io_significance=0"), READINGS_END};
 static const struct claim claims_8[] = {
 	TURNS("READ-8", "ACM", "none"),
 	TURNS("READ-8", "ACM-HET", "none"),

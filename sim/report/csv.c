@@ -45,7 +45,7 @@ static const struct settings *swept(const struct report *r)
 	const struct sweep *s = r->sweep;
 
 	return !r->experiment && s->npoints && s->points[0].settings.n > 1 ? &s->points[0].settings
-									    : NULL;
+									   : NULL;
 }
 
 /* Writes the names of the columns that say which point it is; POINT: its values instead. */
@@ -58,8 +58,8 @@ static void point_columns(const struct report *r, const struct sweep_point *poin
 		return;
 	}
 	for (size_t i = 0; i < names->n; i++) {
-		const char *value = point ? settings_get(&point->settings, names->v[i].name)
-					  : names->v[i].name;
+		const char *value =
+			point ? settings_get(&point->settings, names->v[i].name) : names->v[i].name;
 
 		if (i)
 			fputc(',', f);

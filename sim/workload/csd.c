@@ -159,8 +159,7 @@ static void csd_describe(struct reader *r)
 	snprintf(r->info.source, sizeof(r->info.source), "CSD process trace %.200s, run %d",
 		 reader_base_name(r), c->run);
 	if (c->runs > 1)
-		snprintf(r->info.note, sizeof(r->info.note),
-			 "one of %u runs (load.run)", c->runs);
+		snprintf(r->info.note, sizeof(r->info.note), "one of %u runs (load.run)", c->runs);
 }
 
 static void csd_end(struct reader *r)

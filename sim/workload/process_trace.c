@@ -215,10 +215,11 @@ int process_trace_part(struct generator_params *p, const char *path, struct ioco
 	snprintf(p->part.hash, sizeof(p->part.hash), "%s", f->hash);
 	part_describe(p, f, run, first);
 	if (!(p->part.cpu_scale > 0))
-		return iocom_err_set(err, -EINVAL,
-				     "%s: computation cannot have a mean of %g ms if the longest is "
-				     "%g ms",
-				     path, p->lifetime_mean_ms, p->lifetime_max_ms);
+		return iocom_err_set(
+			err, -EINVAL,
+			"%s: computation cannot have a mean of %g ms if the longest is "
+			"%g ms",
+			path, p->lifetime_mean_ms, p->lifetime_max_ms);
 	return 0;
 }
 

@@ -44,9 +44,9 @@ static const char *const loads[] = {
 
 static const char *policy_at(unsigned int i)
 {
-	return i < RULES_POLICIES      ? rules_policy_name(i)
+	return i < RULES_POLICIES    ? rules_policy_name(i)
 	       : i == RULES_POLICIES ? "feedback+nlb"
-				       : "feedback+com";
+				     : "feedback+com";
 }
 
 /* Runs one seed and reads its measures.  Returns false if the settings do not fit together. */
@@ -185,8 +185,10 @@ static const struct {
 } shown_by[] = {
 	{"significance_demand", "rates=wall", NULL},
 	{"delay_prior_ms", "load.lifetime=constant load.lifetime_mean_ms=0", "least-delay"},
-	{"com_port_contention", "com_decision=0 load.messages_per_ms=1 load.jobs=60 load.interarrival_ms=80 "
-	 "local_messages_free=0", "com"},
+	{"com_port_contention",
+	 "com_decision=0 load.messages_per_ms=1 load.jobs=60 load.interarrival_ms=80 "
+	 "local_messages_free=0",
+	 "com"},
 	{"com_always_spread", "load.messages_per_ms=0.4 load.jobs=60", "com"},
 	{"fb_buffer_min_mb", "fb_controller=3 fb_step_mb=100 nodes.buffer_mb=20", "wal-fc"},
 	{"zatti_idle_percent", "zatti_idle=1", NULL},
@@ -205,9 +207,9 @@ static bool shows_elsewhere(const char *name)
 {
 	if (!strcmp(name, "hom_stage_explicit") || !strcmp(name, "zatti_intervals"))
 		return true;
-	return !strcmp(name, "threads") || !strcmp(name, "fidelity") || !strcmp(name, "seed") || !strcmp(name, "sample_ms") ||
-	       !strcmp(name, "follow_recorded") || !strcmp(name, "prediction_feedback") ||
-	       !strcmp(name, "network_mb_per_s");
+	return !strcmp(name, "threads") || !strcmp(name, "fidelity") || !strcmp(name, "seed") ||
+	       !strcmp(name, "sample_ms") || !strcmp(name, "follow_recorded") ||
+	       !strcmp(name, "prediction_feedback") || !strcmp(name, "network_mb_per_s");
 }
 
 static bool shows(const char *name, double was)

@@ -331,7 +331,8 @@ static struct sweep *com_4c(double gain)
 
 static void start_of(const struct sweep *s, size_t n, char *text, size_t size)
 {
-	struct claim_context context = {.sweep = s, .all = (const struct sweep *const[]){s}, .nall = 1};
+	struct claim_context context = {
+		.sweep = s, .all = (const struct sweep *const[]){s}, .nall = 1};
 
 	claim_start(&context, experiment_find("COM-4c"), claim_of("COM-4c", n), text, size);
 }
@@ -366,7 +367,8 @@ static void test_starts_are_told(void **state)
 
 	(void)state;
 	for (size_t i = 0; (e = experiment_at(i)); i++) {
-		if (strcmp(e->paper, "COM") || !e->claims || !strncmp(e->claims[0].text, "(ours)", 6))
+		if (strcmp(e->paper, "COM") || !e->claims ||
+		    !strncmp(e->claims[0].text, "(ours)", 6))
 			continue;
 		told++;
 		if (!e->spread_series)

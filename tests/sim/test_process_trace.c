@@ -112,8 +112,8 @@ static void each_seed_has_a_part(void **state)
 /* A cut keeps the mean, and one that cannot is an error. */
 static void long_processes_are_cut(void **state)
 {
-	struct workload *w = trace_workload(
-		"fc,jobs=40,lifetime_mean_ms=59,lifetime_max_ms=200", 1, NULL);
+	struct workload *w =
+		trace_workload("fc,jobs=40,lifetime_mean_ms=59,lifetime_max_ms=200", 1, NULL);
 	struct iocom_err err = {0};
 	double sum = 0, most = 0;
 	struct sim_job job;
