@@ -85,6 +85,7 @@ enum verdict {
 struct judgement {
 	enum verdict verdict;
 	char measured[768]; /* the measured value with its interval, as text */
+	char start[256];    /* what of it is an unequal start (claim_start.h), or "" */
 	/*
 	 * The comparison that decides, or that is nearest to failing, and the bounds in which the
 	 * claim puts it: in the same unit; infinite where the claim is open.  n is 0 if there is
@@ -128,10 +129,18 @@ struct claim {
 	enum probe_column x, y, y2;
 	void (*code)(const struct claim_context *context, const struct claim *claim,
 		     struct judgement *out);
+	/*
+	 * A setting was chosen by the outcome of this claim: it is shown with its verdict but
+	 * counts no more.  A claim that became worse by the choice still counts.
+	 */
+	bool calibrates;
 	const char *reading; /* how we read an ambiguous text, or NULL */
 	const char *why;     /* if the claim does not hold: the reason as far as known */
 	const char *bound;   /* id of the experiment that supports `why`, or NULL */
 };
+
+/* What outputs say beside a claim that calibrates. */
+#define CALIBRATES_TEXT "a setting was chosen by it, so it is no evidence and does not count"
 
 /*
  * Judges CLAIM.  It never fails: a claim that cannot be judged is VERDICT_NOT_TESTED
@@ -171,10 +180,12 @@ struct scatter {
 
 /*
  * One value of a reading: the claims of some experiments are judged again with SETTINGS added.
- * The first reading of a list is the common configuration.
+ * The first reading of a list is the common configuration.  If the experiment OTHER is among
+ * them, it gets OTHER_SETTINGS instead.
  */
 struct reading {
 	const char *label, *settings;
+	const char *other, *other_settings;
 };
 
 /* Most runs of each cell when claims are judged again. */
@@ -212,7 +223,15 @@ struct experiment {
 	 */
 	const struct reading *readings;
 	const char *judged;
+	/*
+	 * The series that alone starts each task on a node of its own, or NULL.  The experiment
+	 * also runs with EQUAL_START, and each claim says what the series then gains.
+	 */
+	const char *spread_series;
 };
+
+/* The setting under which all policies start a job's tasks on nodes of their own. */
+#define EQUAL_START "parallel_start=1"
 
 /* A setting that all figures of a paper share, with its reason. */
 struct paper_setting {

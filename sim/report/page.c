@@ -107,7 +107,7 @@ static void count_claims(const struct page *page, const char *paper, enum claim_
 		const struct report *r = &page->reports[i];
 
 		for (size_t k = 0; r->experiment && k < r->njudged; k++)
-			if (r->judged[k].claim->type == type &&
+			if (r->judged[k].claim->type == type && !r->judged[k].claim->calibrates &&
 			    !strcmp(claimant(r, r->judged[k].claim), paper))
 				count->verdict[r->judged[k].judgement.verdict]++;
 	}
@@ -130,8 +130,9 @@ static void reasons(const struct page *page, FILE *f)
 		for (size_t k = 0; k < r->njudged; k++) {
 			const struct claim *c = r->judged[k].claim;
 
-			if (r->judged[k].judgement.verdict != VERDICT_CONTRADICTED &&
-			    r->judged[k].judgement.verdict != VERDICT_EXCEEDED)
+			if (c->calibrates ||
+			    (r->judged[k].judgement.verdict != VERDICT_CONTRADICTED &&
+			     r->judged[k].judgement.verdict != VERDICT_EXCEEDED))
 				continue;
 			fail++;
 			if (c->why && c->bound)
@@ -290,6 +291,13 @@ static void claim(const struct judged *j, size_t n, FILE *f)
 		verdict_more(&j->judgement, more, sizeof(more));
 		fprintf(f, "%s%s</span>", more[0] ? "; " : "", more);
 	}
+	if (j->judgement.start[0]) {
+		fputs("<span class=w>start: ", f);
+		page_escaped(f, j->judgement.start);
+		fputs("</span>", f);
+	}
+	if (c->calibrates)
+		fputs("<span class=w>calibrates: " CALIBRATES_TEXT "</span>", f);
 	if (c->reading) {
 		fputs("<span class=w>reading: ", f);
 		page_escaped(f, c->reading);

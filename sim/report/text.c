@@ -7,6 +7,7 @@
 
 #include "sim/report/report.h"
 #include "sim/report/table.h"
+#include "sim/report/unlike.h"
 
 /* Writes three significant digits, without an exponent where that is readable. */
 static void quantity(char *out, size_t size, double value)
@@ -259,6 +260,10 @@ static void text_claims(const struct report *r, FILE *f)
 		verdict_more(j, more, sizeof(more));
 		if (more[0])
 			remark(f, "", more);
+		if (j->start[0])
+			remark(f, "start: ", j->start);
+		if (c->calibrates)
+			remark(f, "calibrates: ", CALIBRATES_TEXT);
 		if (c->reading)
 			remark(f, "reading: ", c->reading);
 		if (c->why && failed)
@@ -266,6 +271,21 @@ static void text_claims(const struct report *r, FILE *f)
 		if (c->bound && failed)
 			remark(f, "backed by: iocom sim ", c->bound);
 	}
+}
+
+/* Says how the parameters of a run from the command line differ from the papers'. */
+static int tell_unlike_papers(const struct sweep *s, FILE *f)
+{
+	char *text = report_unlike(s);
+
+	if (!text)
+		return -ENOMEM;
+	if (*text) {
+		fputs("unlike the papers' configurations: ", f);
+		table_paragraph(f, 35, 2, text);
+	}
+	free(text);
+	return 0;
 }
 
 int report_text(const struct report *r, FILE *f)
@@ -283,6 +303,8 @@ int report_text(const struct report *r, FILE *f)
 	}
 	if (nodes && !r->experiment)
 		fprintf(f, "machines: %.*s%s\n", 200, nodes, strlen(nodes) > 200 ? "..." : "");
+	if (!r->experiment && tell_unlike_papers(s, f))
+		return -ENOMEM;
 	ret = s->npoints == 1 ? comparison(r, f) : grid(r, f);
 	text_claims(r, f);
 	return ret;
