@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The table of verdicts by paper; see page_counts.h. */
+#include "sim/report/page_counts.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "sim/report/html.h"
+
+#define OURS_MARK "(ours)"
+#define OURS_NAME "OURS"
+#define BAR_WIDTH 260
+#define TYPES	  (CLAIM_QUANTITATIVE + 1)
+
+struct count {
+	unsigned int of[TYPES][PAGE_VERDICTS];
+};
+
+const char *page_verdict_class(enum verdict v)
+{
+	static const char *const classes[PAGE_VERDICTS] = {
+		[VERDICT_HOLDS] = "yes",
+		[VERDICT_FAILS] = "no",
+		[VERDICT_NOT_TESTED] = "na",
+	};
+
+	return classes[v];
+}
+
+static bool is_ours(const char *text)
+{
+	return !strncmp(text, OURS_MARK, strlen(OURS_MARK));
+}
+
+const char *page_owner(const struct report *r)
+{
+	return is_ours(r->experiment->title) ? OURS_NAME : r->experiment->paper;
+}
+
+const char *page_claimant(const struct report *r, const struct claim *c)
+{
+	return is_ours(c->text) ? OURS_NAME : page_owner(r);
+}
+
+static unsigned int count_claims(const struct page *page, const char *paper, struct count *count)
+{
+	unsigned int all = 0;
+
+	*count = (struct count){0};
+	for (size_t i = 0; i < page->n; i++) {
+		const struct report *r = &page->reports[i];
+
+		for (size_t k = 0; r->experiment && k < r->njudged; k++) {
+			const struct claim *c = r->judged[k].claim;
+
+			if (strcmp(page_claimant(r, c), paper) != 0)
+				continue;
+			count->of[c->type][r->judged[k].judgement.verdict]++;
+			all++;
+		}
+	}
+	return all;
+}
+
+static unsigned int both(const struct count *c, unsigned int v)
+{
+	return c->of[CLAIM_ORDINAL][v] + c->of[CLAIM_QUANTITATIVE][v];
+}
+
+/* Draws the verdicts as a bar, in the order of the columns. */
+static void bar(FILE *f, const struct count *c, unsigned int all)
+{
+	unsigned int before = 0;
+
+	fprintf(f, "<svg width=\"%d\" height=\"14\" role=\"img\" aria-label=\"", BAR_WIDTH);
+	for (unsigned int v = 0; v < PAGE_VERDICTS; v++)
+		fprintf(f, "%s%u %s", v ? ", " : "", both(c, v), verdict_name(v));
+	fputs("\">", f);
+	for (unsigned int v = 0; v < PAGE_VERDICTS; v++) {
+		unsigned int n = both(c, v);
+
+		if (n)
+			fprintf(f,
+				"<rect class=\"%s\" x=\"%.1f\" y=\"1\" width=\"%.1f\" "
+				"height=\"12\"/>",
+				page_verdict_class(v), (double)BAR_WIDTH * before / all,
+				(double)BAR_WIDTH * n / all);
+		before += n;
+	}
+	fputs("</svg>", f);
+}
+
+/* PAPER: NULL for the sum. */
+static void count_row(FILE *f, const char *paper, const char *title, const struct count *c,
+		      unsigned int all)
+{
+	fprintf(f, "<tr%s%s%s><th scope=\"row\">", paper ? " data-paper=\"" : "",
+		paper ? paper : "", paper ? "\"" : "");
+	html_escaped(f, title);
+	fputs("</th><td>", f);
+	bar(f, c, all);
+	fputs("</td>", f);
+	for (unsigned int v = 0; v < PAGE_VERDICTS; v++) {
+		fprintf(f, "<td class=\"n\" data-verdict=\"%s\">", verdict_name(v));
+		if (paper && both(c, v))
+			fprintf(f,
+				"<a href=\"#figures\" data-show=\"%s\" data-verdict=\"%s\">%u</a>",
+				paper, verdict_name(v), both(c, v));
+		else
+			fprintf(f, "%u", both(c, v));
+		fputs("</td>", f);
+	}
+	fputs("</tr>", f);
+}
+
+/* Says in words how many orders and how many numbers of the papers were found again. */
+static void in_words(const struct count *total, FILE *f)
+{
+	static const char *const names[TYPES] = {"orders and trends (who is better, what grows)",
+						 "printed numbers"};
+
+	fputs("<p>Of the papers&#8217; ", f);
+	for (int t = 0; t < TYPES; t++) {
+		unsigned int all = 0;
+
+		for (unsigned int v = 0; v < PAGE_VERDICTS; v++)
+			all += total->of[t][v];
+		fprintf(f, "%s%u %s, %u hold", t ? "; of " : "", all, names[t],
+			total->of[t][VERDICT_HOLDS]);
+		for (unsigned int v = VERDICT_HOLDS + 1; v < PAGE_VERDICTS; v++)
+			if (total->of[t][v])
+				fprintf(f, ", %u %s", total->of[t][v], verdict_name(v));
+	}
+	fputs(".</p>", f);
+}
+
+void page_counts(const struct page *page, FILE *f)
+{
+	struct count total = {0};
+	const struct paper *p;
+	unsigned int sum = 0;
+
+	fputs("<h2 id=\"summary\">All claims, by paper</h2><table class=\"counts\"><thead><tr>"
+	      "<th>paper</th><th></th>",
+	      f);
+	for (unsigned int v = 0; v < PAGE_VERDICTS; v++)
+		fprintf(f, "<th class=\"n\"><span class=\"v %s\">%s</span></th>",
+			page_verdict_class(v), verdict_name(v));
+	fputs("</tr></thead><tbody>", f);
+	for (size_t i = 0; (p = paper_at(i)); i++) {
+		struct count count;
+		unsigned int all = count_claims(page, p->name, &count);
+
+		if (!all)
+			continue;
+		count_row(f, p->name, p->title, &count, all);
+		if (!strcmp(p->name, OURS_NAME))
+			continue;
+		sum += all;
+		for (unsigned int v = 0; v < PAGE_VERDICTS; v++)
+			for (int t = 0; t < TYPES; t++)
+				total.of[t][v] += count.of[t][v];
+	}
+	if (sum)
+		count_row(f, NULL, "all of the papers", &total, sum);
+	fputs("</tbody></table>", f);
+	if (sum)
+		in_words(&total, f);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* How many claims have which verdict, by paper; our own claims are counted apart. */
+#ifndef SIM_REPORT_PAGE_COUNTS_H
+#define SIM_REPORT_PAGE_COUNTS_H
+
+#include "sim/report/page.h"
+
+#define PAGE_VERDICTS (VERDICT_NOT_TESTED + 1)
+
+/* A class of the page's style: "yes", "no" ... */
+const char *page_verdict_class(enum verdict v);
+/* Whose claim it is: the name of a paper, or "OURS". */
+const char *page_claimant(const struct report *r, const struct claim *c);
+/* The same for figures without claims; R->experiment must not be NULL. */
+const char *page_owner(const struct report *r);
+
+void page_counts(const struct page *page, FILE *f);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* The headlines with their verdicts in this run; see page_headlines.h. */
+#include "sim/report/page_headlines.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "sim/experiments/headlines.h"
+#include "sim/report/html.h"
+#include "sim/report/page_counts.h"
+
+#define SENTENCE 400
+
+/* Returns the headline's claim as judged in this run; NULL: its figure was not run. */
+static const struct judged *judged_of(const struct page *page, const struct headline *h)
+{
+	for (size_t i = 0; i < page->n; i++) {
+		const struct report *r = &page->reports[i];
+		int k = strcmp(r->sweep->id, h->id) ? -1 : headline_find(h, r->experiment);
+
+		if (k >= 0 && (size_t)k < r->njudged)
+			return &r->judged[k];
+	}
+	return NULL;
+}
+
+static const struct claim *claim_of(const struct headline *h)
+{
+	const struct experiment *e = experiment_find(h->id);
+	int k = headline_find(h, e);
+
+	return k < 0 ? NULL : &e->claims[k];
+}
+
+/* --- what the paper reports ------------------------------------------------------ */
+
+static void printed(const struct headline *h, const struct claim *c, FILE *f)
+{
+	if (h->printed) {
+		html_escaped(f, h->printed);
+		return;
+	}
+	if (c->type == CLAIM_ORDINAL) {
+		fputs("an order", f);
+		return;
+	}
+	if (c->over == OVER_MAX)
+		fputs("up to ", f);
+	else if (c->at_least || c->code)
+		fputs("at least ", f);
+	if (c->kind != CLAIM_VALUE && c->by == RATIO_FACTOR && !c->code)
+		fprintf(f, "%.3g times", c->printed);
+	else
+		fprintf(f, "%.3g %%", 100 * c->printed);
+}
+
+/* --- what we measure ------------------------------------------------------------- */
+
+/*
+ * Writes the number with its interval, and where it is a largest or least one, below it where.  A
+ * ratio is told as the paper tells it, without the other form of the same ratio.
+ */
+static void measured(const struct judgement *j, FILE *f)
+{
+	const char *text = j->measured, *open = strstr(text, " ("), *close, *end, *rest;
+	char number[SENTENCE];
+
+	for (unsigned int by = RATIO_FACTOR; by <= RATIO_REDUCTION; by++) {
+		size_t length = strlen(ratio_name((enum ratio)by));
+
+		if (!strncmp(text, ratio_name((enum ratio)by), length) && text[length] == ' ')
+			text += length + 1;
+	}
+	close = open ? strchr(open, ')') : NULL;
+	end = open ? open : text + strcspn(text, "],;");
+	if (*end == ']')
+		end++;
+	rest = close ? close + 1 : end;
+	rest += strspn(rest, ",; ");
+	snprintf(number, sizeof(number), "%.*s", (int)(end - text), text);
+	html_escaped(f, number);
+	if (!*rest)
+		return;
+	fputs("<span class=\"at\">", f);
+	html_escaped(f, rest);
+	fputs("</span>", f);
+}
+
+/* --- why ------------------------------------------------------------------------- */
+
+/* Writes the first sentence of TEXT. */
+static void first_sentence(const char *text, FILE *f)
+{
+	char sentence[SENTENCE];
+	size_t length = strlen(text);
+
+	for (const char *end = text; *end; end++) {
+		if (strncmp(end, ". ", 2) != 0 && strncmp(end, "; ", 2) != 0)
+			continue;
+		length = (size_t)(end - text);
+		break;
+	}
+	snprintf(sentence, sizeof(sentence), "%.*s", (int)length, text);
+	html_escaped(f, sentence);
+	if (length && sentence[strlen(sentence) - 1] != '.')
+		fputc('.', f);
+}
+
+static void reason(const struct headline *h, const struct claim *c, const struct judged *j, FILE *f)
+{
+	if (!j)
+		fprintf(f, "Not among the figures of this page: <code>iocom sim %s</code>", h->id);
+	else if (j->judgement.verdict == VERDICT_HOLDS)
+		fputs(c->type == CLAIM_ORDINAL ? "The same order."
+					       : "The measured value is near the printed one.",
+		      f);
+	else if (j->judgement.verdict == VERDICT_NOT_TESTED)
+		first_sentence(j->judgement.measured[0] ? j->judgement.measured : c->why, f);
+	else if (h->reason)
+		html_escaped(f, h->reason);
+	else if (c->why)
+		first_sentence(c->why, f);
+	else
+		fputs("We know no reason.", f);
+}
+
+/* --- the table ------------------------------------------------------------------- */
+
+static const char *paper_of(const struct headline *h)
+{
+	const struct experiment *e = experiment_find(h->id);
+
+	return e ? e->paper : "";
+}
+
+/* Writes the paper's name over all its rows. */
+static void paper_cell(size_t i, FILE *f)
+{
+	const struct headline *h = headline_at(i), *next;
+	const struct paper *p = paper_find(paper_of(h));
+	size_t rows = 1;
+
+	while ((next = headline_at(i + rows)) && !strcmp(paper_of(next), paper_of(h)))
+		rows++;
+	fprintf(f, "<th scope=\"rowgroup\" rowspan=\"%zu\"><a href=\"#paper-%s\" title=\"", rows,
+		paper_of(h));
+	html_escaped(f, p ? p->title : "");
+	fprintf(f, "\">%s</a></th>", paper_of(h));
+}
+
+static void headline_row(const struct page *page, size_t i, FILE *f)
+{
+	const struct headline *h = headline_at(i);
+	const struct claim *c = claim_of(h);
+	const struct judged *j = judged_of(page, h);
+	bool first = !i || strcmp(paper_of(headline_at(i - 1)), paper_of(h)) != 0;
+
+	if (!c)
+		return;
+	fprintf(f, "<tr%s data-id=\"%s\" data-claim=\"%d\">", first ? " class=\"first\"" : "",
+		h->id, headline_find(h, experiment_find(h->id)) + 1);
+	if (first)
+		paper_cell(i, f);
+	fputs("<td>", f);
+	html_escaped(f, h->says);
+	fputs("</td><td class=\"num\">", f);
+	printed(h, c, f);
+	fputs("</td><td class=\"num\">", f);
+	if (j && j->judgement.verdict != VERDICT_NOT_TESTED)
+		measured(&j->judgement, f);
+	else
+		fputs("&#8211;", f);
+	fputs("</td><td>", f);
+	if (j)
+		fprintf(f, "<a class=\"v %s\" href=\"#%s.%d\">%s</a>",
+			page_verdict_class(j->judgement.verdict), h->id,
+			headline_find(h, experiment_find(h->id)) + 1,
+			verdict_name(j->judgement.verdict));
+	else
+		fputs("<span class=\"v na\">not run</span>", f);
+	fputs("</td><td>", f);
+	reason(h, c, j, f);
+	fputs("</td></tr>", f);
+}
+
+/* Says in words how many of the headlines hold. */
+static void in_one_line(const struct page *page, FILE *f)
+{
+	unsigned int count[PAGE_VERDICTS] = {0}, all = 0, missing = 0;
+
+	for (; headline_at(all); all++) {
+		const struct judged *j = judged_of(page, headline_at(all));
+
+		if (j)
+			count[j->judgement.verdict]++;
+		else
+			missing++;
+	}
+	fprintf(f, "<p>Of %u headlines: ", all);
+	for (unsigned int v = 0; v < PAGE_VERDICTS; v++)
+		if (count[v] || v == VERDICT_HOLDS)
+			fprintf(f, "%s<b class=\"%s\">%u %s</b>", v ? ", " : "",
+				page_verdict_class(v), count[v], verdict_name(v));
+	if (missing)
+		fprintf(f, ", <b class=\"na\">%u not run</b>", missing);
+	fputs(". Numbers in brackets are 95 % intervals over the seeds.</p>", f);
+}
+
+void page_headlines(const struct page *page, FILE *f)
+{
+	fputs("<h2 id=\"headlines\">What the papers are known for, and what we find</h2>", f);
+	in_one_line(page, f);
+	fputs("<table class=\"heads\"><thead><tr><th>paper</th><th>what it says</th>"
+	      "<th>it reports</th><th>we measure</th><th>verdict</th><th>why</th></tr></thead>"
+	      "<tbody>",
+	      f);
+	for (size_t i = 0; headline_at(i); i++)
+		headline_row(page, i, f);
+	fputs("</tbody></table>", f);
+}
