@@ -3,9 +3,11 @@
 #ifndef SIM_REPORT_SVG_H
 #define SIM_REPORT_SVG_H
 
+#include "sim/report/axis.h"
 #include "sim/report/report.h"
 
 #define SVG_COLOURS 8
+#define SVG_WIDTH   760
 
 struct look {
 	const char *policy;
@@ -17,6 +19,8 @@ const char *svg_colour(unsigned int i);
 /* Chooses a look for each series: that of its policy if it is free, else the next free
  * one. With facets, series that differ only in the facet look alike. */
 void svg_looks(const struct report *r, struct look *out);
+/* Gives lines that lie on an earlier one dashes, through which it is seen. */
+void svg_tell_apart(const struct report *r, const struct axis *y, struct look *look);
 /* The part of the series' label inside its facet: after ", ". */
 const char *svg_short_label(const struct report *r, size_t series);
 void svg_quoted(FILE *f, const char *text); /* "text" for gnuplot */
@@ -24,7 +28,15 @@ void svg_value(FILE *f, double v);
 void svg_empty(FILE *f); /* replaces a plot without a value, which gnuplot refuses */
 void svg_title(const struct sweep *s, FILE *f); /* "ID: title" */
 
-void svg_grid(const struct report *r, const struct look *look, FILE *f); /* lines or bars */
+double svg_x(const struct sweep *s, size_t point); /* its number, or its place among the names */
+/* Fits the vertical axis to the figure's measure. */
+void svg_y_fit(const struct report *r, struct axis *a);
+void svg_y_axis(const struct axis *a, const char *title, FILE *f);
+/* The horizontal axis of a plot that is LENGTH pixels wide, with the points' own names. */
+void svg_x_points(const struct axis *a, const struct sweep *s, double length, FILE *f);
+
+/* Lines or bars; may change dashes of LOOK.  Returns 0, -ENOMEM. */
+int svg_grid(const struct report *r, struct look *look, FILE *f);
 unsigned int svg_facets_height(const struct report *r);
 void svg_compare(const struct report *r, const struct look *look, FILE *f);
 void svg_scatter(const struct report *r, FILE *f);
