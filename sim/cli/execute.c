@@ -156,7 +156,7 @@ static int judge_all(struct report *reports, size_t n)
 	for (size_t i = 0; i < n && !ret; i++)
 		all[i] = reports[i].sweep;
 	for (size_t i = 0; i < n && !ret; i++) {
-		struct claim_context context = {reports[i].sweep, all, n};
+		struct claim_context context = {reports[i].sweep, all, n, 0};
 
 		ret = report_judge(&reports[i], &context);
 	}
@@ -248,16 +248,18 @@ static void tell_files(const struct cli *cli, const struct report *reports, size
 		printf("\nwritten: %zu figures (.csv, .json%s) in %s\n", n, svg, directory);
 }
 
-/* Prints for each id how many of its claims hold. */
+/* Prints for each id how many of its claims have which verdict. */
 static void tell_claims(const struct report *reports, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		unsigned int count[3] = {0};
+		unsigned int count[VERDICTS] = {0};
 
 		for (size_t k = 0; k < reports[i].njudged; k++)
 			count[reports[i].judged[k].judgement.verdict]++;
-		printf("%-12s %2u hold, %2u do not, %2u cannot be tested\n", reports[i].sweep->id,
-		       count[VERDICT_HOLDS], count[VERDICT_FAILS], count[VERDICT_NOT_TESTED]);
+		printf("%-12s", reports[i].sweep->id);
+		for (int v = 0; v < VERDICTS; v++)
+			printf("%s %2u %s", v ? "," : "", count[v], verdict_name(v));
+		putchar('\n');
 	}
 }
 

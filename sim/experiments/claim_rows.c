@@ -104,7 +104,7 @@ struct interval claim_factor_at(struct claim_row base, size_t base_point, struct
 
 	if (new.sweep->seeds != n || base_point >= base.sweep->npoints ||
 	    new_point >= new.sweep->npoints)
-		return (struct interval){NAN, NAN, NAN, 0};
+		return STATS_UNKNOWN;
 	sweep_cell(base.sweep, base_point, base.series, m, x);
 	sweep_cell(new.sweep, new_point, new.series, m, y);
 	return stats_factor(x, y, n);
@@ -131,7 +131,7 @@ struct interval claim_factor_over_all(const struct claim_row *bases, int nbases,
 	for (int i = 0; i < nbases; i++) {
 		if (bases[i].sweep->seeds != n || range.to >= bases[i].sweep->npoints ||
 		    range.to >= new.sweep->npoints)
-			return (struct interval){NAN, NAN, NAN, 0};
+			return STATS_UNKNOWN;
 		for (size_t p = range.from; p <= range.to; p++) {
 			sweep_cell(bases[i].sweep, p, bases[i].series, m, x);
 			sweep_cell(new.sweep, p, new.series, m, y);
@@ -190,9 +190,4 @@ bool claim_ask_values(const struct claim_context *context, const struct claim *c
 		}
 	}
 	return true;
-}
-
-void claim_verdict(struct judgement *out, bool holds)
-{
-	out->verdict = holds ? VERDICT_HOLDS : VERDICT_FAILS;
 }

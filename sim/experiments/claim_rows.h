@@ -64,7 +64,6 @@ bool claim_ask(const struct claim_context *context, const struct claim *c, struc
  */
 bool claim_ask_values(const struct claim_context *context, const struct claim *c,
 		      struct claim_asked *q, struct judgement *out);
-void claim_verdict(struct judgement *out, bool holds);
 void claim_not_tested(struct judgement *out, const char *why, const char *what);
 
 #endif

@@ -10,214 +10,283 @@
 #include <strings.h>
 
 #include "sim/experiments/claim_rows.h"
+#include "sim/experiments/judge.h"
 
-#define BAND_EQUAL   0.15
-#define BAND_RATIO   0.25
-#define STEP_ALLOWED 1.02 /* a step of a trend may go back by this factor */
+#define BAND_EQUAL 0.15
+#define BAND_RATIO 0.25
+#define BAND_TREND 0.05 /* what a trend changes at least */
+#define STEP_BACK  1.02 /* what it may go back by, from any point to any later one */
+
+/* A claim with its rows, and what it is judged by. */
+struct asking {
+	const struct claim_context *context;
+	const struct claim *c;
+	const struct claim_asked *q;
+	struct judgement *out;
+};
+
+static bool same_row(struct claim_row a, struct claim_row b)
+{
+	return a.sweep == b.sweep && a.series == b.series;
+}
 
 /* --- orders ---------------------------------------------------------------------- */
 
-struct order {
-	size_t points, for_it, significant, against;
-	struct interval pooled; /* base / new */
-};
-
-static struct order judge_order(struct claim_row low, struct claim_row high,
-				struct claim_span range, enum measure m)
+/* Adds the comparisons of rows A and B: the points together and, if `most`, more than half of
+ * them; no point may contradict. */
+static void order_terms(struct judge *j, const struct asking *k, int a, int b)
 {
-	struct order o = {0};
+	struct claim_row low = k->q->a[a], high = k->q->b[b];
+	struct claim_span range = k->q->range;
+	enum measure m = k->c->measure;
+	unsigned int points = k->c->most ? judge_group(j, (range.to - range.from + 1) / 2 + 1) : 0;
+	struct judge_term *t = judge_add(j, claim_factor_over(high, low, range, m, POOL_GEOMETRIC),
+					 JUDGE_ABOVE(1), INFINITY);
 
-	for (size_t p = range.from; p <= range.to; p++) {
-		struct interval i = claim_factor_at(high, p, low, p, m);
-
-		o.points++;
-		o.for_it += i.n > 0 && i.mean > 1;
-		o.significant += stats_above(i, 1);
-		o.against += stats_below(i, 1);
-	}
-	o.pooled = claim_factor_over(high, low, range, m, POOL_GEOMETRIC);
-	return o;
-}
-
-static void judge_below(const struct claim *c, struct claim_span range, const struct claim_row *a,
-			int na, const struct claim_row *b, int nb, struct judgement *out)
-{
-	double worst = INFINITY;
-
-	out->verdict = VERDICT_HOLDS;
-	for (int i = 0; i < na; i++) {
-		for (int k = 0; k < nb; k++) {
-			struct order o = judge_order(a[i], b[k], range, c->measure);
-			bool holds = c->most ? 2 * o.for_it > o.points && o.pooled.mean > 1
-					     : stats_above(o.pooled, 1) && !o.against;
-
-			if (a[i].sweep == b[k].sweep && a[i].series == b[k].series)
-				continue;
-			if (!holds)
-				out->verdict = VERDICT_FAILS;
-			/* Reports the pair that is nearest to failing; failing pairs come first. */
-			if (o.pooled.mean - (holds ? 0 : 1e6) >= worst)
-				continue;
-			worst = o.pooled.mean - (holds ? 0 : 1e6);
-			snprintf(out->measured, sizeof(out->measured),
-				 "%s / %s = %.3g [%.3g, %.3g]; significantly above 1 at %zu of %zu "
-				 "points, below 1 at %zu",
-				 claim_label(b[k]), claim_label(a[i]), o.pooled.mean, o.pooled.low,
-				 o.pooled.high, o.significant, o.points, o.against);
-		}
+	t->a = a;
+	t->b = b;
+	t->to = range.to - range.from;
+	for (size_t p = range.from; p <= range.to && range.to > range.from; p++) {
+		t = judge_add(j, claim_factor_at(high, p, low, p, m),
+			      k->c->most ? JUDGE_ABOVE(1) : 1, INFINITY);
+		t->a = a;
+		t->b = b;
+		t->from = p;
+		t->to = SIZE_MAX;
+		t->kind = k->c->most ? JUDGE_COUNTS : JUDGE_VETO;
+		t->group = points;
 	}
 }
 
-static void judge_equal(const struct claim *c, struct claim_span range, const struct claim_row *a,
-			int na, const struct claim_row *b, int nb, struct judgement *out)
+static void judge_below(const struct asking *k)
 {
-	double band = c->band > 0 ? c->band : BAND_EQUAL, worst = -1;
+	const struct claim_asked *q = k->q;
+	size_t above = 0, below = 0, points = q->range.to - q->range.from + 1;
+	struct judge_term shown;
+	struct judge j;
+	char where[64] = "";
 
-	out->verdict = VERDICT_HOLDS;
-	for (int i = 0; i < na; i++) {
-		for (int k = 0; k < nb; k++) {
-			struct interval f =
-				claim_factor_over(b[k], a[i], range, c->measure, POOL_GEOMETRIC);
+	judge_begin(&j, k->context);
+	for (int i = 0; i < q->na; i++)
+		for (int n = 0; n < q->nb; n++)
+			if (!same_row(q->a[i], q->b[n]))
+				order_terms(&j, k, i, n);
+	if (!judge_end(&j, k->out, &shown))
+		return;
+	for (size_t p = q->range.from; p <= q->range.to; p++) {
+		struct interval i =
+			claim_factor_at(q->b[shown.b], p, q->a[shown.a], p, k->c->measure);
 
-			if (!stats_meets(f, 1 / (1 + band), 1 + band))
-				out->verdict = VERDICT_FAILS;
-			if (fabs(log(f.mean)) <= worst)
-				continue;
-			worst = fabs(log(f.mean));
-			snprintf(out->measured, sizeof(out->measured),
-				 "%s / %s = %.3g [%.3g, %.3g]", claim_label(b[k]),
-				 claim_label(a[i]), f.mean, f.low, f.high);
-		}
+		above += stats_above(i, 1);
+		below += stats_below(i, 1);
 	}
+	if (shown.to == SIZE_MAX)
+		snprintf(where, sizeof(where), " at %.40s",
+			 q->a[0].sweep->points[shown.from].label);
+	snprintf(k->out->measured, sizeof(k->out->measured),
+		 "%s / %s = %.3g [%.3g, %.3g]%s; significantly above 1 at %zu of %zu points, "
+		 "below 1 at %zu",
+		 claim_label(q->b[shown.b]), claim_label(q->a[shown.a]), shown.i.mean, shown.i.low,
+		 shown.i.high, where, above, points, below);
+}
+
+static void judge_equal(const struct asking *k)
+{
+	const struct claim_asked *q = k->q;
+	double band = k->c->band > 0 ? k->c->band : BAND_EQUAL;
+	struct judge_term shown;
+	struct judge j;
+
+	judge_begin(&j, k->context);
+	for (int i = 0; i < q->na; i++)
+		for (int n = 0; n < q->nb; n++) {
+			struct judge_term *t =
+				judge_add(&j,
+					  claim_factor_over(q->b[n], q->a[i], q->range,
+							    k->c->measure, POOL_GEOMETRIC),
+					  1 / (1 + band), 1 + band);
+
+			t->a = i;
+			t->b = n;
+		}
+	if (judge_end(&j, k->out, &shown))
+		snprintf(k->out->measured, sizeof(k->out->measured), "%s / %s = %.3g [%.3g, %.3g]",
+			 claim_label(q->b[shown.b]), claim_label(q->a[shown.a]), shown.i.mean,
+			 shown.i.low, shown.i.high);
 }
 
 /* --- trends ---------------------------------------------------------------------- */
 
-static void judge_trend(const struct claim *c, struct claim_span range, const struct claim_row *a,
-			int na, struct judgement *out)
+/* Adds the comparisons of row A along RANGE: last / first, and every later point over every
+ * earlier one. */
+static void trend_terms(struct judge *j, const struct claim *c, struct claim_row row, int a,
+			struct claim_span range, bool down)
 {
-	double least = INFINITY;
+	double least = 1 + (c->band > 0 ? c->band : BAND_TREND);
+	struct judge_term *t =
+		judge_add(j, claim_factor_at(row, range.to, row, range.from, c->measure),
+			  down ? 0 : least, down ? 1 / least : INFINITY);
 
-	out->verdict = VERDICT_HOLDS;
-	for (int i = 0; i < na; i++) {
-		struct interval whole =
-			claim_factor_at(a[i], range.to, a[i], range.from, c->measure);
-		size_t back = 0;
-		double growth;
-		bool holds;
-
-		for (size_t p = range.from; p < range.to; p++) {
-			struct interval step = claim_factor_at(a[i], p + 1, a[i], p, c->measure);
-
-			back += c->down ? stats_above(step, STEP_ALLOWED)
-					: stats_below(step, 1 / STEP_ALLOWED);
+	t->a = a;
+	t->from = range.from;
+	t->to = range.to;
+	for (size_t p = range.from; p < range.to; p++) {
+		for (size_t q = p + 1; q <= range.to; q++) {
+			t = judge_add(j, claim_factor_at(row, q, row, p, c->measure),
+				      down ? 0 : 1 / STEP_BACK, down ? STEP_BACK : INFINITY);
+			t->a = a;
+			t->from = p;
+			t->to = q;
+			t->kind = JUDGE_LEANS;
 		}
-		holds = !back && (c->down ? stats_below(whole, 1) : stats_above(whole, 1));
-		if (!holds)
-			out->verdict = VERDICT_FAILS;
-		growth = (c->down ? 1 / whole.mean : whole.mean) - (holds ? 0 : 1e6);
-		if (growth >= least)
-			continue;
-		least = growth;
-		snprintf(out->measured, sizeof(out->measured),
-			 "%s: last / first = %.3g [%.3g, %.3g]; %zu steps the other way",
-			 claim_label(a[i]), whole.mean, whole.low, whole.high, back);
 	}
 }
 
-static void judge_minimum(size_t point, enum measure m, struct claim_row a, struct judgement *out)
+static void tell_trend(const struct asking *k, const struct judge_term *shown)
 {
-	size_t best = point;
-	double least = sweep_mean(a.sweep, point, a.series, m).mean;
-	struct interval over;
+	struct claim_row row = k->q->a[shown->a];
+	const struct sweep_point *p = row.sweep->points;
 
+	snprintf(k->out->measured, sizeof(k->out->measured),
+		 "%s: %.40s / %.40s = %.3g [%.3g, %.3g]", claim_label(row), p[shown->to].label,
+		 p[shown->from].label, shown->i.mean, shown->i.low, shown->i.high);
+}
+
+static void judge_trend(const struct asking *k)
+{
+	struct judge_term shown;
+	struct judge j;
+
+	judge_begin(&j, k->context);
+	for (int i = 0; i < k->q->na; i++)
+		trend_terms(&j, k->c, k->q->a[i], i, k->q->range, k->c->down);
+	if (judge_end(&j, k->out, &shown))
+		tell_trend(k, &shown);
+}
+
+static void judge_minimum(const struct asking *k)
+{
+	struct claim_row a = k->q->a[0];
+	size_t point = k->q->range.from;
+	struct judge_term shown;
+	struct judge j;
+
+	judge_begin(&j, k->context);
 	for (size_t p = 0; p < a.sweep->npoints; p++) {
-		double mean = sweep_mean(a.sweep, p, a.series, m).mean;
+		if (p == point)
+			continue;
+		struct judge_term *t =
+			judge_add(&j, claim_factor_at(a, point, a, p, k->c->measure), 0, STEP_BACK);
 
-		if (mean < least) {
-			least = mean;
-			best = p;
-		}
+		t->from = p;
 	}
-	over = claim_factor_at(a, point, a, best, m);
-	out->verdict = stats_above(over, STEP_ALLOWED) ? VERDICT_FAILS : VERDICT_HOLDS;
-	snprintf(out->measured, sizeof(out->measured),
-		 "least at %.60s; %.60s is %.3g [%.3g, %.3g] times as much",
-		 a.sweep->points[best].label, a.sweep->points[point].label, over.mean, over.low,
-		 over.high);
+	if (judge_end(&j, k->out, &shown))
+		snprintf(k->out->measured, sizeof(k->out->measured),
+			 "%.60s is %.3g [%.3g, %.3g] times as much as %.60s",
+			 a.sweep->points[point].label, shown.i.mean, shown.i.low, shown.i.high,
+			 a.sweep->points[shown.from].label);
 }
 
-static void judge_valley(const struct claim *c, size_t point, struct claim_row a,
-			 struct judgement *out)
+static void judge_valley(const struct asking *k)
 {
-	struct claim falls = *c, rises = *c;
-	struct judgement first = {0}, second = {0};
+	struct claim_row a = k->q->a[0];
+	size_t point = k->q->range.from;
+	struct judge_term shown;
+	struct judge j;
 
-	falls.down = true;
-	rises.down = false;
-	judge_trend(&falls, (struct claim_span){0, point}, &a, 1, &first);
-	judge_trend(&rises, (struct claim_span){point, a.sweep->npoints - 1}, &a, 1, &second);
-	out->verdict = first.verdict == VERDICT_HOLDS && second.verdict == VERDICT_HOLDS
-			       ? VERDICT_HOLDS
-			       : VERDICT_FAILS;
-	snprintf(out->measured, sizeof(out->measured), "to %.40s: %.90s; from there: %.90s",
-		 a.sweep->points[point].label, first.measured, second.measured);
+	judge_begin(&j, k->context);
+	if (point > 0)
+		trend_terms(&j, k->c, a, 0, (struct claim_span){0, point}, true);
+	if (point + 1 < a.sweep->npoints)
+		trend_terms(&j, k->c, a, 0, (struct claim_span){point, a.sweep->npoints - 1},
+			    false);
+	if (judge_end(&j, k->out, &shown))
+		tell_trend(k, &shown);
 }
 
-static void judge_flatter(const struct claim *c, struct claim_span range, const struct claim_row *a,
-			  int na, const struct claim_row *b, int nb, struct judgement *out)
+/* How much more B grows than A from the first point to the last. */
+static struct interval growth_over(const struct asking *k, struct claim_row a, struct claim_row b)
 {
-	double worst = INFINITY;
+	uint32_t n = a.sweep->seeds;
+	struct claim_span range = k->q->range;
+	double x[4][n], ratio[n];
 
-	out->verdict = VERDICT_HOLDS;
-	for (int i = 0; i < na; i++) {
-		for (int k = 0; k < nb; k++) {
-			uint32_t n = a[i].sweep->seeds;
-			double x[4][n], ratio[n];
-			struct interval f;
+	sweep_cell(b.sweep, range.to, b.series, k->c->measure, x[0]);
+	sweep_cell(b.sweep, range.from, b.series, k->c->measure, x[1]);
+	sweep_cell(a.sweep, range.to, a.series, k->c->measure, x[2]);
+	sweep_cell(a.sweep, range.from, a.series, k->c->measure, x[3]);
+	for (uint32_t s = 0; s < n; s++)
+		ratio[s] = x[0][s] / x[1][s] / (x[2][s] / x[3][s]);
+	return stats_geometric(ratio, n);
+}
 
-			if (a[i].sweep == b[k].sweep && a[i].series == b[k].series)
+static void judge_flatter(const struct asking *k)
+{
+	const struct claim_asked *q = k->q;
+	struct judge_term shown;
+	struct judge j;
+
+	judge_begin(&j, k->context);
+	for (int i = 0; i < q->na; i++) {
+		for (int n = 0; n < q->nb; n++) {
+			struct judge_term *t;
+
+			if (same_row(q->a[i], q->b[n]))
 				continue;
-			sweep_cell(b[k].sweep, range.to, b[k].series, c->measure, x[0]);
-			sweep_cell(b[k].sweep, range.from, b[k].series, c->measure, x[1]);
-			sweep_cell(a[i].sweep, range.to, a[i].series, c->measure, x[2]);
-			sweep_cell(a[i].sweep, range.from, a[i].series, c->measure, x[3]);
-			for (uint32_t s = 0; s < n; s++)
-				ratio[s] = x[0][s] / x[1][s] / (x[2][s] / x[3][s]);
-			f = stats_geometric(ratio, n);
-			if (!stats_above(f, 1))
-				out->verdict = VERDICT_FAILS;
-			if (f.mean >= worst)
-				continue;
-			worst = f.mean;
-			snprintf(out->measured, sizeof(out->measured),
-				 "growth of %s / growth of %s = %.3g [%.3g, %.3g]",
-				 claim_label(b[k]), claim_label(a[i]), f.mean, f.low, f.high);
+			t = judge_add(&j, growth_over(k, q->a[i], q->b[n]), JUDGE_ABOVE(1),
+				      INFINITY);
+			t->a = i;
+			t->b = n;
 		}
 	}
+	if (judge_end(&j, k->out, &shown))
+		snprintf(k->out->measured, sizeof(k->out->measured),
+			 "growth of %s / growth of %s = %.3g [%.3g, %.3g]",
+			 claim_label(q->b[shown.b]), claim_label(q->a[shown.a]), shown.i.mean,
+			 shown.i.low, shown.i.high);
 }
 
 /* --- numbers that a paper prints ------------------------------------------------- */
 
-static bool meets(const struct claim *c, struct interval i)
+/* The bounds in which the claim puts its number. */
+static struct claim_bounds printed_bounds(const struct claim *c)
 {
-	double band = c->band > 0 ? c->band : BAND_RATIO, width = fabs(c->printed) * band;
+	double width = fabs(c->printed) * (c->band > 0 ? c->band : BAND_RATIO);
 
-	return stats_meets(i, c->printed - width, c->at_least ? INFINITY : c->printed + width);
+	if (c->at_least)
+		return (struct claim_bounds){c->printed, INFINITY};
+	return (struct claim_bounds){c->printed - width, c->printed + width};
+}
+
+/* The same bounds of a factor. */
+static struct claim_bounds factor_bounds(const struct claim *c, enum ratio by)
+{
+	struct claim_bounds b = printed_bounds(c);
+
+	b.low = by == RATIO_GAIN && b.low <= -1 ? 0 : ratio_to_factor(by, b.low);
+	b.high = by == RATIO_REDUCTION && b.high >= 1 ? INFINITY : ratio_to_factor(by, b.high);
+	return b;
+}
+
+/* Whether a factor above the bounds means more of what the paper reports. */
+static bool effect_grows(const struct claim *c)
+{
+	return c->by == RATIO_FACTOR ? c->printed > 1 : c->printed > 0;
+}
+
+static enum ratio other_measure(const struct claim *c)
+{
+	return c->by == RATIO_REDUCTION ? RATIO_GAIN : RATIO_REDUCTION;
 }
 
 static void tell_factor(const struct claim *c, struct interval factor, const char *where,
 			struct judgement *out)
 {
 	struct interval by = stats_by(c->by, factor);
-	enum ratio other = c->by == RATIO_REDUCTION ? RATIO_GAIN : RATIO_REDUCTION;
-	bool holds = meets(c, by) || (c->either && meets(c, stats_by(other, factor)));
+	enum ratio other = other_measure(c);
 
-	if (factor.n < 2) {
-		claim_not_tested(out, "fewer than two values were measured", NULL);
-		return;
-	}
-	out->verdict = holds ? VERDICT_HOLDS : VERDICT_FAILS;
+	judge_by(out, c->by);
+	out->interval = by;
 	if (c->by == RATIO_FACTOR)
 		snprintf(out->measured, sizeof(out->measured), "factor %.3g [%.3g, %.3g]%s",
 			 by.mean, by.low, by.high, where);
@@ -228,51 +297,111 @@ static void tell_factor(const struct claim *c, struct interval factor, const cha
 			 100 * ratio_from_factor(other, factor.mean), where);
 }
 
-static void judge_ratio(const struct claim *c, struct claim_span range, struct claim_row a,
-			const struct claim_row *b, int nb, struct judgement *out)
+/* Judges by factors of which one of the measures of a percentage must match. */
+static void judge_measures(const struct asking *k,
+			   void (*judge)(const struct asking *k, struct claim_bounds b,
+					 const void *arg),
+			   const void *arg)
 {
-	enum pooling how = c->by == RATIO_REDUCTION ? POOL_MEAN_INVERSE : POOL_MEAN;
-	struct interval best = {NAN, NAN, NAN, 0};
-	char where[96] = "";
+	struct claim_bounds b = factor_bounds(k->c, k->c->by), other;
+	struct judgement first;
 
-	if (c->over == OVER_MEAN)
-		best = claim_factor_over_all(b, nb, a, range, c->measure, how);
-	for (int k = 0; k < nb && c->over == OVER_MAX; k++) {
-		for (size_t p = range.from; p <= range.to; p++) {
-			struct interval f = claim_factor_at(b[k], p, a, p, c->measure);
-
-			if (f.n < 2 || (best.n && f.mean <= best.mean))
-				continue;
-			best = f;
-			snprintf(where, sizeof(where), ", at %.40s over %.40s",
-				 a.sweep->points[p].label, claim_label(b[k]));
+	if (k->c->either) {
+		other = factor_bounds(k->c, other_measure(k->c));
+		if (other.low > b.high || b.low > other.high) {
+			judge(k, other, arg);
+			first = *k->out;
+			judge(k, b, arg);
+			judge_either(k->out, &first, k->out);
+			return;
 		}
+		b.low = fmin(b.low, other.low);
+		b.high = fmax(b.high, other.high);
 	}
-	tell_factor(c, best, where, out);
+	judge(k, b, arg);
 }
 
-static void judge_growth(const struct claim *c, struct claim_span range, struct claim_row a,
-			 struct judgement *out)
+static void judge_factor(const struct asking *k, struct claim_bounds b, const void *arg)
 {
-	tell_factor(c, claim_factor_at(a, range.to, a, range.from, c->measure), "", out);
+	struct judge_term shown;
+	struct judge j;
+
+	judge_begin(&j, k->context);
+	judge_add(&j, *(const struct interval *)arg, b.low, b.high)->beyond = effect_grows(k->c);
+	if (judge_end(&j, k->out, &shown))
+		tell_factor(k->c, shown.i, "", k->out);
 }
 
-static void judge_value(const struct claim *c, struct claim_span range, struct claim_row a,
-			struct judgement *out)
+/* "Up to": the largest factor over all points and rows. */
+static void judge_most(const struct asking *k, struct claim_bounds b, const void *arg)
 {
+	const struct claim_asked *q = k->q;
+	struct judge_extreme e;
+	char where[96];
+
+	(void)arg;
+	judge_extreme_begin(&e, k->context, true);
+	for (int n = 0; n < q->nb; n++)
+		for (size_t p = q->range.from; p <= q->range.to; p++) {
+			struct interval f = claim_factor_at(q->b[n], p, q->a[0], p, k->c->measure);
+
+			if (f.n > 1)
+				judge_extreme_add(&e, f, n, p);
+		}
+	if (!judge_extreme_end(&e, b, effect_grows(k->c), k->out))
+		return;
+	snprintf(where, sizeof(where), ", at %.40s over %.40s",
+		 q->a[0].sweep->points[e.point].label, claim_label(q->b[e.row]));
+	tell_factor(k->c, k->out->interval, where, k->out);
+}
+
+static void judge_ratio(const struct asking *k)
+{
+	const struct claim_asked *q = k->q;
+	enum pooling how = k->c->by == RATIO_REDUCTION ? POOL_MEAN_INVERSE : POOL_MEAN;
+
+	struct interval factor;
+
+	if (k->c->over == OVER_MAX) {
+		judge_measures(k, judge_most, NULL);
+		return;
+	}
+	factor = claim_factor_over_all(q->b, q->nb, q->a[0], q->range, k->c->measure, how);
+	judge_measures(k, judge_factor, &factor);
+}
+
+static void judge_growth(const struct asking *k)
+{
+	struct claim_row a = k->q->a[0];
+	struct interval factor =
+		claim_factor_at(a, k->q->range.to, a, k->q->range.from, k->c->measure);
+
+	judge_measures(k, judge_factor, &factor);
+}
+
+static void judge_value(const struct asking *k)
+{
+	struct claim_row a = k->q->a[0];
+	struct claim_span range = k->q->range;
+	struct claim_bounds b = printed_bounds(k->c);
 	uint32_t n = a.sweep->seeds;
 	double sum[n], x[n];
-	struct interval i;
+	struct judge_term shown;
+	struct judge j;
 
 	memset(sum, 0, sizeof(sum));
 	for (size_t p = range.from; p <= range.to; p++) {
-		sweep_cell(a.sweep, p, a.series, c->measure, x);
-		for (uint32_t k = 0; k < n; k++)
-			sum[k] += x[k] / (double)(range.to - range.from + 1);
+		sweep_cell(a.sweep, p, a.series, k->c->measure, x);
+		for (uint32_t s = 0; s < n; s++)
+			sum[s] += x[s] / (double)(range.to - range.from + 1);
 	}
-	i = stats_mean(sum, n);
-	out->verdict = meets(c, i) ? VERDICT_HOLDS : VERDICT_FAILS;
-	snprintf(out->measured, sizeof(out->measured), "%.3g [%.3g, %.3g]", i.mean, i.low, i.high);
+	judge_begin(&j, k->context);
+	judge_add(&j, stats_mean(sum, n), b.low, b.high);
+	if (!judge_end(&j, k->out, &shown))
+		return;
+	k->out->unit = measure_name(k->c->measure);
+	snprintf(k->out->measured, sizeof(k->out->measured), "%.3g [%.3g, %.3g]", shown.i.mean,
+		 shown.i.low, shown.i.high);
 }
 
 /* --- all ------------------------------------------------------------------------- */
@@ -308,39 +437,35 @@ static bool all_told(const struct claim *c, const struct claim_asked *q, struct 
 	return true;
 }
 
-static void judge_by_kind(const struct claim *c, const struct claim_asked *q, struct judgement *out)
+static void judge_by_kind(const struct asking *k)
 {
-	const struct claim_row *a = q->a, *b = q->b;
-	struct claim_span range = q->range;
-	int na = q->na, nb = q->nb;
-
-	switch (c->kind) {
+	switch (k->c->kind) {
 	case CLAIM_BELOW:
-		judge_below(c, range, a, na, b, nb, out);
+		judge_below(k);
 		break;
 	case CLAIM_EQUAL:
-		judge_equal(c, range, a, na, b, nb, out);
+		judge_equal(k);
 		break;
 	case CLAIM_TREND:
-		judge_trend(c, range, a, na, out);
+		judge_trend(k);
 		break;
 	case CLAIM_FLATTER:
-		judge_flatter(c, range, a, na, b, nb, out);
+		judge_flatter(k);
 		break;
 	case CLAIM_RATIO:
-		judge_ratio(c, range, a[0], b, nb, out);
+		judge_ratio(k);
 		break;
 	case CLAIM_GROWTH:
-		judge_growth(c, range, a[0], out);
+		judge_growth(k);
 		break;
 	case CLAIM_VALUE:
-		judge_value(c, range, a[0], out);
+		judge_value(k);
 		break;
 	case CLAIM_MINIMUM:
-		judge_minimum(range.from, c->measure, a[0], out);
+		judge_minimum(k);
 		break;
 	case CLAIM_VALLEY:
-		judge_valley(c, range.from, a[0], out);
+		judge_valley(k);
 		break;
 	case CLAIM_CODE:
 	case CLAIM_NOT_TESTED:
@@ -351,6 +476,7 @@ static void judge_by_kind(const struct claim *c, const struct claim_asked *q, st
 void claim_judge(const struct claim_context *context, const struct claim *c, struct judgement *out)
 {
 	struct claim_asked q;
+	struct asking asking = {context, c, &q, out};
 
 	memset(out, 0, sizeof(*out));
 	if (c->kind == CLAIM_NOT_TESTED) {
@@ -367,5 +493,5 @@ void claim_judge(const struct claim_context *context, const struct claim *c, str
 	if (!claim_ask(context, c, &q, out))
 		return;
 	if (all_told(c, &q, out))
-		judge_by_kind(c, &q, out);
+		judge_by_kind(&asking);
 }

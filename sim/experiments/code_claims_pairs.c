@@ -6,37 +6,35 @@
 
 #include "sim/experiments/code_claims.h"
 #include "sim/experiments/claim_rows.h"
+#include "sim/experiments/judge.h"
 
-#define BAND 0.25
+#define BAND	  0.25
+#define TOLERANCE 1.02 /* "not above" */
 
 void claim_least_reduction(const struct claim_context *context, const struct claim *c,
 			   struct judgement *out)
 {
-	struct interval least = {INFINITY, 0, 0, 0};
-	const char *where = "", *over = "";
+	struct claim_bounds bounds = {ratio_to_factor(RATIO_REDUCTION, c->printed), INFINITY};
+	struct judge_extreme e;
 	struct claim_asked q;
 
 	if (!claim_ask_values(context, c, &q, out))
 		return;
-	for (int i = 0; i < q.nb; i++) {
-		for (size_t p = q.range.from; p <= q.range.to; p++) {
-			struct interval f = stats_by(
-				RATIO_REDUCTION, claim_factor_at(q.b[i], p, q.a[0], p, c->measure));
-
-			if (!(f.mean < least.mean))
-				continue;
-			least = f;
-			where = q.a[0].sweep->points[p].label;
-			over = claim_label(q.b[i]);
-		}
-	}
-	claim_verdict(out, stats_meets(least, c->printed * (1 - BAND), c->printed * (1 + BAND)));
+	judge_extreme_begin(&e, context, false);
+	for (int i = 0; i < q.nb; i++)
+		for (size_t p = q.range.from; p <= q.range.to; p++)
+			judge_extreme_add(&e, claim_factor_at(q.b[i], p, q.a[0], p, c->measure), i,
+					  p);
+	if (!judge_extreme_end(&e, bounds, false, out))
+		return;
+	judge_by(out, RATIO_REDUCTION);
 	snprintf(out->measured, sizeof(out->measured),
-		 "least reduction %.1f %% [%.1f, %.1f] over %s, at %s", 100 * least.mean,
-		 100 * least.low, 100 * least.high, over, where);
+		 "least reduction %.1f %% [%.1f, %.1f] over %s, at %s", 100 * out->interval.mean,
+		 100 * out->interval.low, 100 * out->interval.high, claim_label(q.b[e.row]),
+		 q.a[0].sweep->points[e.point].label);
 }
 
-/* Compares b / a of a pair over the points; OUT reports it if it is the worst so far. */
+/* Reports a pair of rows. */
 static void pair_told(struct judgement *out, struct claim_row a, struct claim_row b,
 		      struct interval f)
 {
@@ -47,133 +45,135 @@ static void pair_told(struct judgement *out, struct claim_row a, struct claim_ro
 void claim_each_above(const struct claim_context *context, const struct claim *c,
 		      struct judgement *out)
 {
-	double worst = INFINITY;
-	bool holds = true;
+	struct judge_term shown;
 	struct claim_asked q;
+	struct judge j;
 
 	if (!claim_ask_values(context, c, &q, out))
 		return;
-	for (int i = 0; i < q.na && i < q.nb; i++) {
-		struct interval f =
-			claim_factor_over(q.a[i], q.b[i], q.range, c->measure, POOL_GEOMETRIC);
-
-		holds &= stats_above(f, 1);
-		if (f.mean >= worst)
-			continue;
-		worst = f.mean;
-		pair_told(out, q.a[i], q.b[i], f);
+	if (q.na != q.nb) {
+		claim_not_tested(out, "the lists differ in length", NULL);
+		return;
 	}
-	claim_verdict(out, holds && q.na == q.nb);
+	judge_begin(&j, context);
+	for (int i = 0; i < q.na; i++)
+		judge_add(&j,
+			  claim_factor_over(q.a[i], q.b[i], q.range, c->measure, POOL_GEOMETRIC),
+			  JUDGE_ABOVE(1), INFINITY)
+			->a = i;
+	if (judge_end(&j, out, &shown))
+		pair_told(out, q.a[shown.a], q.b[shown.a], shown.i);
 }
 
 void claim_not_above(const struct claim_context *context, const struct claim *c,
 		     struct judgement *out)
 {
-	double worst = -INFINITY;
-	bool holds = true;
+	struct judge_term shown;
 	struct claim_asked q;
+	struct judge j;
 
 	if (!claim_ask_values(context, c, &q, out))
 		return;
-	for (int i = 0; i < q.na; i++) {
+	judge_begin(&j, context);
+	for (int i = 0; i < q.na; i++)
 		for (int k = 0; k < q.nb; k++) {
-			struct interval f = claim_factor_over(q.a[i], q.b[k], q.range, c->measure,
-							      POOL_GEOMETRIC);
+			struct judge_term *t =
+				judge_add(&j,
+					  claim_factor_over(q.a[i], q.b[k], q.range, c->measure,
+							    POOL_GEOMETRIC),
+					  0, TOLERANCE);
 
-			holds &= !stats_above(f, 1);
-			if (f.mean <= worst)
-				continue;
-			worst = f.mean;
-			pair_told(out, q.a[i], q.b[k], f);
+			t->a = i;
+			t->b = k;
 		}
-	}
-	claim_verdict(out, holds);
+	if (judge_end(&j, out, &shown))
+		pair_told(out, q.a[shown.a], q.b[shown.b], shown.i);
 }
 
 void claim_point_largest(const struct claim_context *context, const struct claim *c,
 			 struct judgement *out)
 {
-	double least = INFINITY;
-	bool holds = true;
+	struct judge_term shown;
 	struct claim_asked q;
+	struct judge j;
 
 	if (!claim_ask_values(context, c, &q, out))
 		return;
+	judge_begin(&j, context);
 	for (int i = 0; i < q.na; i++) {
 		for (size_t p = 0; p < q.a[i].sweep->npoints; p++) {
-			struct interval f;
+			struct judge_term *t;
 
 			if (p == q.range.from)
 				continue;
-			f = claim_factor_at(q.a[i], q.range.from, q.a[i], p, c->measure);
-			holds &= f.low >= c->printed;
-			if (f.mean >= least)
-				continue;
-			least = f.mean;
-			snprintf(out->measured, sizeof(out->measured),
-				 "%s: %.3g [%.3g, %.3g] times %s", claim_label(q.a[i]), f.mean,
-				 f.low, f.high, q.a[i].sweep->points[p].label);
+			t = judge_add(&j,
+				      claim_factor_at(q.a[i], q.range.from, q.a[i], p, c->measure),
+				      c->printed, INFINITY);
+			t->a = i;
+			t->from = p;
 		}
 	}
-	claim_verdict(out, holds);
+	if (judge_end(&j, out, &shown))
+		snprintf(out->measured, sizeof(out->measured), "%s: %.3g [%.3g, %.3g] times %s",
+			 claim_label(q.a[shown.a]), shown.i.mean, shown.i.low, shown.i.high,
+			 q.a[shown.a].sweep->points[shown.from].label);
 }
 
 void claim_slightly_worse(const struct claim_context *context, const struct claim *c,
 			  struct judgement *out)
 {
-	bool holds = true;
-	size_t at = 0;
+	struct judge_term shown;
 	struct claim_asked q;
+	struct judge j;
 
 	if (!claim_ask_values(context, c, &q, out))
 		return;
-	for (int i = 0; i < q.nb && at < sizeof(out->measured); i++) {
-		struct interval f =
-			claim_factor_at(q.a[0], q.range.from, q.b[i], q.range.from, c->measure);
-
-		holds &= f.high > 1 && f.low <= c->printed;
-		at += (size_t)snprintf(out->measured + at, sizeof(out->measured) - at,
-				       "%s%s / %s = %.3g [%.3g, %.3g]", i ? "; " : "",
-				       claim_label(q.a[0]), claim_label(q.b[i]), f.mean, f.low,
-				       f.high);
-	}
-	claim_verdict(out, holds);
+	judge_begin(&j, context);
+	for (int i = 0; i < q.nb; i++)
+		judge_add(&j,
+			  claim_factor_at(q.a[0], q.range.from, q.b[i], q.range.from, c->measure),
+			  JUDGE_ABOVE(1), c->printed)
+			->b = i;
+	if (judge_end(&j, out, &shown))
+		snprintf(out->measured, sizeof(out->measured), "%s / %s = %.3g [%.3g, %.3g]",
+			 claim_label(q.a[0]), claim_label(q.b[shown.b]), shown.i.mean, shown.i.low,
+			 shown.i.high);
 }
 
-static void extreme_gain(const struct claim_context *context, const struct claim *c, double sign,
+/* Judges the largest or the least gain of `b` over `a` at the same place of their lists. */
+static void extreme_gain(const struct claim_context *context, const struct claim *c, bool largest,
 			 struct judgement *out)
 {
-	struct interval found = {NAN, NAN, NAN, 0};
-	const char *where = "";
+	struct claim_bounds bounds = {1 + c->printed * (largest ? 1 - BAND : 1),
+				      largest ? 1 + c->printed * (1 + BAND) : INFINITY};
+	struct judge_extreme e;
 	struct claim_asked q;
 
 	if (!claim_ask_values(context, c, &q, out))
 		return;
-	for (int i = 0; i < q.na && i < q.nb; i++) {
-		struct interval f =
-			claim_factor_at(q.b[i], q.range.from, q.a[i], q.range.from, c->measure);
-
-		if (found.n && sign * f.mean <= sign * found.mean)
-			continue;
-		found = f;
-		where = claim_label(q.a[i]);
-	}
-	found = stats_by(RATIO_GAIN, found);
-	claim_verdict(out, stats_meets(found, c->printed * (1 - BAND), c->printed * (1 + BAND)));
+	judge_extreme_begin(&e, context, largest);
+	for (int i = 0; i < q.na && i < q.nb; i++)
+		judge_extreme_add(
+			&e, claim_factor_at(q.b[i], q.range.from, q.a[i], q.range.from, c->measure),
+			i, q.range.from);
+	if (!judge_extreme_end(&e, bounds, largest, out))
+		return;
+	judge_by(out, RATIO_GAIN);
 	snprintf(out->measured, sizeof(out->measured), "gain %.1f %% [%.1f, %.1f], %s",
-		 100 * found.mean, 100 * found.low, 100 * found.high, where);
+		 100 * out->interval.mean, 100 * out->interval.low, 100 * out->interval.high,
+		 claim_label(q.a[e.row]));
 }
 
 void claim_least_pair_gain(const struct claim_context *context, const struct claim *c,
 			   struct judgement *out)
 {
-	extreme_gain(context, c, -1, out);
+	extreme_gain(context, c, false, out);
 }
 
 void claim_most_pair_gain(const struct claim_context *context, const struct claim *c,
 			  struct judgement *out)
 {
-	extreme_gain(context, c, 1, out);
+	extreme_gain(context, c, true, out);
 }
 
 /* ln of the mean factor b / a over all b and the points of RANGE, one value per seed. */
@@ -216,7 +216,8 @@ void claim_more_than_a(const struct claim_context *context, const struct claim *
 	{
 		double here[n], there[n], ratio[n];
 		struct claim_row a = {first, q.a[0].series}, b[CLAIM_ROWS_MAX];
-		struct interval f;
+		struct judge_term shown;
+		struct judge j;
 
 		for (int i = 0; i < q.nb; i++)
 			b[i] = (struct claim_row){first, q.b[i].series};
@@ -224,63 +225,66 @@ void claim_more_than_a(const struct claim_context *context, const struct claim *
 		mean_factor(b, q.nb, a, q.range, c->measure, there);
 		for (uint32_t k = 0; k < n; k++)
 			ratio[k] = exp(here[k] - there[k]);
-		f = stats_geometric(ratio, n);
-		if (f.n < 2) {
-			claim_not_tested(out, CLAIM_NO_INTERVAL, id);
-			return;
-		}
-		claim_verdict(out, stats_above(f, 1));
-		snprintf(out->measured, sizeof(out->measured),
-			 "mean factor here / in %s = %.3g [%.3g, %.3g]", id, f.mean, f.low, f.high);
+		judge_begin(&j, context);
+		judge_add(&j, stats_geometric(ratio, n), JUDGE_ABOVE(1), INFINITY);
+		if (judge_end(&j, out, &shown))
+			snprintf(out->measured, sizeof(out->measured),
+				 "mean factor here / in %s = %.3g [%.3g, %.3g]", id, shown.i.mean,
+				 shown.i.low, shown.i.high);
 	}
 }
 
 void claim_advantage_falls(const struct claim_context *context, const struct claim *c,
 			   struct judgement *out)
 {
-	double worst = -INFINITY;
-	bool holds = true;
+	struct judge_term shown;
 	struct claim_asked q;
+	struct judge j;
 
 	if (!claim_ask_values(context, c, &q, out))
 		return;
+	judge_begin(&j, context);
 	for (int i = 0; i < q.nb; i++) {
 		uint32_t n = q.b[i].sweep->seeds;
 		double first[n], last[n], ratio[n];
 		struct claim_span at_first = {q.range.from, q.range.from};
 		struct claim_span at_last = {q.range.to, q.range.to};
-		struct interval f;
 
 		mean_factor(&q.b[i], 1, q.a[0], at_first, c->measure, first);
 		mean_factor(&q.b[i], 1, q.a[0], at_last, c->measure, last);
 		for (uint32_t k = 0; k < n; k++)
 			ratio[k] = exp(last[k] - first[k]);
-		f = stats_geometric(ratio, n);
-		holds &= stats_below(f, 1);
-		if (f.mean <= worst)
-			continue;
-		worst = f.mean;
-		snprintf(out->measured, sizeof(out->measured),
-			 "advantage over %s, last / first = %.3g [%.3g, %.3g]", claim_label(q.b[i]),
-			 f.mean, f.low, f.high);
+		judge_add(&j, stats_geometric(ratio, n), 0, JUDGE_BELOW(1))->b = i;
 	}
-	claim_verdict(out, holds);
+	if (judge_end(&j, out, &shown))
+		snprintf(out->measured, sizeof(out->measured),
+			 "advantage over %s, last / first = %.3g [%.3g, %.3g]",
+			 claim_label(q.b[shown.b]), shown.i.mean, shown.i.low, shown.i.high);
 }
 
 void claim_flat(const struct claim_context *context, const struct claim *c, struct judgement *out)
 {
-	double low = INFINITY, high = -INFINITY;
+	struct judge_term shown;
 	struct claim_asked q;
+	struct claim_row a;
+	struct judge j;
 
 	if (!claim_ask_values(context, c, &q, out))
 		return;
-	for (size_t p = q.range.from; p <= q.range.to; p++) {
-		double mean = sweep_mean(q.a[0].sweep, p, q.a[0].series, c->measure).mean;
+	a = q.a[0];
+	judge_begin(&j, context);
+	for (size_t p = q.range.from; p < q.range.to; p++)
+		for (size_t r = p + 1; r <= q.range.to; r++) {
+			struct judge_term *t =
+				judge_add(&j, claim_factor_at(a, r, a, p, c->measure),
+					  1 / c->printed, c->printed);
 
-		low = fmin(low, mean);
-		high = fmax(high, mean);
-	}
-	claim_verdict(out, high / low <= c->printed);
-	snprintf(out->measured, sizeof(out->measured), "from %.3g to %.3g: %.3g times", low, high,
-		 high / low);
+			t->from = p;
+			t->to = r;
+		}
+	if (judge_end(&j, out, &shown))
+		snprintf(out->measured, sizeof(out->measured),
+			 "%.40s over %.40s: %.3g [%.3g, %.3g]", a.sweep->points[shown.to].label,
+			 a.sweep->points[shown.from].label, shown.i.mean, shown.i.low,
+			 shown.i.high);
 }

@@ -9,7 +9,7 @@
 #define JUDGED_MAX 32 /* experiments judged under one reading */
 
 /*
- * For the claims of one type: how many were tested under both readings, and how many
+ * For the claims of one type: how many were decided under both readings, and how many
  * hold under each.
  */
 struct tally {
@@ -19,7 +19,7 @@ struct tally {
 /* The claims that hold under only one of the two readings: "ACM-3.2 ACM-5.1". */
 struct turned {
 	char lost[256], won[256];
-	unsigned int n;
+	unsigned int n, open; /* open: undecided under one of them */
 };
 
 static void code_claims_reading_note(char *list, size_t size, const char *id, size_t claim)
@@ -46,10 +46,15 @@ static void code_claims_reading_compare(const struct claim_context *a,
 		if (as_chosen.verdict == VERDICT_NOT_TESTED ||
 		    otherwise.verdict == VERDICT_NOT_TESTED)
 			continue;
+		if (as_chosen.verdict == VERDICT_UNDECIDED ||
+		    otherwise.verdict == VERDICT_UNDECIDED) {
+			turned->open++;
+			continue;
+		}
 		t->tested++;
 		t->chosen += as_chosen.verdict == VERDICT_HOLDS;
 		t->other += otherwise.verdict == VERDICT_HOLDS;
-		if (as_chosen.verdict == otherwise.verdict)
+		if ((as_chosen.verdict == VERDICT_HOLDS) == (otherwise.verdict == VERDICT_HOLDS))
 			continue;
 		turned->n++;
 		if (as_chosen.verdict == VERDICT_HOLDS)
@@ -79,9 +84,9 @@ static void code_claims_reading_tell(const struct experiment *e, const struct cl
 	const char *chosen = e->readings[0].label;
 
 	snprintf(out->measured, sizeof(out->measured),
-		 "[O] of %u hold %u (%s), %u (%s); [Q] of %u hold %u, %u%s%s%s%s", t[0].tested,
-		 t[0].chosen, chosen, t[0].other, c->at, t[1].tested, t[1].chosen, t[1].other,
-		 turned->lost[0] ? "; hold no longer:" : "", turned->lost,
+		 "[O] of %u hold %u (%s), %u (%s); [Q] of %u hold %u, %u; %u undecided%s%s%s%s",
+		 t[0].tested, t[0].chosen, chosen, t[0].other, c->at, t[1].tested, t[1].chosen,
+		 t[1].other, turned->open, turned->lost[0] ? "; hold no longer:" : "", turned->lost,
 		 turned->won[0] ? "; hold now:" : "", turned->won);
 }
 
@@ -106,15 +111,18 @@ void claim_reading(const struct claim_context *context, const struct claim *c,
 		parts[1][i] = s->parts[(size_t)other * n + i];
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct claim_context a = {parts[0][i], parts[0], n}, b = {parts[1][i], parts[1], n};
+		struct claim_context a = {parts[0][i], parts[0], n, 0},
+				     b = {parts[1][i], parts[1], n, 0};
 
 		if (!strcmp(experiment_find(parts[0][i]->id)->paper, c->a))
 			code_claims_reading_compare(&a, &b, tally, &turned);
 	}
-	if (!tally[0].tested && !tally[1].tested) {
+	if (!tally[0].tested && !tally[1].tested && !turned.open) {
 		claim_not_tested(out, "no claim could be judged", NULL);
 		return;
 	}
-	claim_verdict(out, turned.n >= c->printed);
+	out->verdict = turned.n >= c->printed		      ? VERDICT_HOLDS
+		       : turned.n + turned.open >= c->printed ? VERDICT_UNDECIDED
+							      : VERDICT_CONTRADICTED;
 	code_claims_reading_tell(e, c, tally, &turned, out);
 }

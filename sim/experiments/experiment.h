@@ -25,8 +25,8 @@ enum claim_type {
 enum claim_kind {
 	CLAIM_NOT_TESTED, /* the simulator cannot judge it; `why` says why */
 	/*
-	 * Each of `a` is below each of `b`: significantly over all points together, and
-	 * significantly above at no point.
+	 * Each of `a` is below each of `b`: over all points together, and significantly above at
+	 * no point.
 	 */
 	CLAIM_BELOW,
 	/* Each of `a` is within a relative `band` (0: 15 %) of each of `b`. */
@@ -66,11 +66,36 @@ enum claim_over {
 	OVER_MAX,  /* the largest of them ("up to") */
 };
 
-enum verdict { VERDICT_HOLDS, VERDICT_FAILS, VERDICT_NOT_TESTED };
+/* What the interval over the seeds says of a claim; judge.h has the rules. */
+enum verdict {
+	VERDICT_HOLDS,	      /* it lies within the claim's bounds */
+	VERDICT_EXCEEDED,     /* it lies above a printed number: the effect is there, and larger */
+	VERDICT_CONTRADICTED, /* it lies outside */
+	VERDICT_UNDECIDED,    /* it straddles a bound: more seeds would decide */
+	VERDICT_NOT_TESTED,
+	VERDICTS
+};
+
+/* More seeds than this are not estimated. */
+#define VERDICT_SEEDS_MAX 10000
 
 struct judgement {
 	enum verdict verdict;
 	char measured[768]; /* the measured value with its interval, as text */
+	/*
+	 * The comparison that decides, or that is nearest to failing, and the bounds in which the
+	 * claim puts it: in the same unit; infinite where the claim is open.  n is 0 if there is
+	 * none.
+	 */
+	struct interval interval;
+	double low, high;
+	const char *unit; /* "factor", "gain", "reduction", ... or the name of the measure */
+	uint32_t comparisons;
+	/*
+	 * Undecided: how many more seeds would decide if means and deviations stay as they are;
+	 * VERDICT_SEEDS_MAX: so many or more; 0: seeds do not decide.
+	 */
+	uint32_t more_seeds;
 };
 
 /* The results that claims can use. */
@@ -78,6 +103,7 @@ struct claim_context {
 	const struct sweep *sweep; /* the sweep of the claim's own experiment */
 	const struct sweep *const *all;
 	size_t nall;
+	double alpha; /* the error that a claim's verdict is allowed; 0: 5 % */
 };
 
 struct claim {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "sim/experiments/claim_rows.h"
+#include "sim/experiments/judge.h"
 
 #define ZERO 1.0 /* per cent of the processor: less counts as no idle time */
 
@@ -196,7 +197,7 @@ static bool values(struct claim_row a, const struct claim *q, seed_value *value,
 static struct interval over_seeds(const struct claim_context *context, const struct claim *q,
 				  seed_value *value, bool ratio, struct judgement *out)
 {
-	struct interval none = {NAN, NAN, NAN, 0};
+	struct interval none = STATS_UNKNOWN;
 	struct claim_asked asked;
 
 	if (!claim_ask(context, q, &asked, out))
@@ -214,18 +215,24 @@ static struct interval over_seeds(const struct claim_context *context, const str
 	return none;
 }
 
-__attribute__((format(printf, 4, 5))) static void
-probe_claims_tell(struct judgement *out, bool holds, struct interval i, const char *format, ...)
+/* Judges whether I lies between LOW and HIGH. */
+__attribute__((format(printf, 6, 7))) static void
+probe_claims_tell(const struct claim_context *context, struct judgement *out, struct interval i,
+		  double low, double high, const char *format, ...)
 {
+	struct judge_term shown;
+	struct judge j;
 	char words[160];
 	va_list ap;
 
 	va_start(ap, format);
 	vsnprintf(words, sizeof(words), format, ap);
 	va_end(ap);
-	claim_verdict(out, holds);
-	snprintf(out->measured, sizeof(out->measured), "%s %.3g [%.3g, %.3g]", words, i.mean, i.low,
-		 i.high);
+	judge_begin(&j, context);
+	judge_add(&j, i, low, high);
+	if (judge_end(&j, out, &shown))
+		snprintf(out->measured, sizeof(out->measured), "%s %.3g [%.3g, %.3g]", words,
+			 shown.i.mean, shown.i.low, shown.i.high);
 }
 
 static const char *name(enum probe_column c)
@@ -239,10 +246,9 @@ void claim_correlates(const struct claim_context *context, const struct claim *c
 	struct interval i = over_seeds(context, c, correlation, false, out);
 
 	if (i.n)
-		probe_claims_tell(out,
-				  c->printed > 0 ? i.mean >= c->printed && stats_above(i, 0)
-						 : i.mean <= c->printed && stats_below(i, 0),
-				  i, "correlation of %s with %s", name(c->y), name(c->x));
+		probe_claims_tell(context, out, i, c->printed > 0 ? c->printed : -1,
+				  c->printed > 0 ? 1 : c->printed, "correlation of %s with %s",
+				  name(c->y), name(c->x));
 }
 
 void claim_correlation(const struct claim_context *context, const struct claim *c,
@@ -252,7 +258,7 @@ void claim_correlation(const struct claim_context *context, const struct claim *
 	double width = fabs(c->printed) / 4;
 
 	if (i.n)
-		probe_claims_tell(out, stats_meets(i, c->printed - width, c->printed + width), i,
+		probe_claims_tell(context, out, i, c->printed - width, c->printed + width,
 				  "correlation of %s with %s", name(c->y), name(c->x));
 }
 
@@ -262,8 +268,9 @@ void claim_uncorrelated(const struct claim_context *context, const struct claim 
 	struct interval i = over_seeds(context, c, correlation, false, out);
 
 	if (i.n)
-		probe_claims_tell(out, fabs(i.mean) < c->printed, i, "correlation of %s with %s",
-				  name(c->y), name(c->x));
+		probe_claims_tell(context, out, i, JUDGE_ABOVE(-c->printed),
+				  JUDGE_BELOW(c->printed), "correlation of %s with %s", name(c->y),
+				  name(c->x));
 }
 
 void claim_spread_grows(const struct claim_context *context, const struct claim *c,
@@ -272,7 +279,7 @@ void claim_spread_grows(const struct claim_context *context, const struct claim 
 	struct interval i = over_seeds(context, c, spread_growth, true, out);
 
 	if (i.n)
-		probe_claims_tell(out, stats_above(i, 1), i,
+		probe_claims_tell(context, out, i, JUDGE_ABOVE(1), INFINITY,
 				  "deviation of %s, last over first third of %s:", name(c->y),
 				  name(c->x));
 }
@@ -283,8 +290,8 @@ void claim_mostly_zero(const struct claim_context *context, const struct claim *
 	struct interval i = over_seeds(context, c, share_zero, false, out);
 
 	if (i.n)
-		probe_claims_tell(out, stats_above(i, c->printed), i, "%s below %g: a share of",
-				  name(c->x), ZERO);
+		probe_claims_tell(context, out, i, JUDGE_ABOVE(c->printed), INFINITY,
+				  "%s below %g: a share of", name(c->x), ZERO);
 }
 
 void claim_spread_at_zero(const struct claim_context *context, const struct claim *c,
@@ -293,7 +300,7 @@ void claim_spread_at_zero(const struct claim_context *context, const struct clai
 	struct interval i = over_seeds(context, c, spread_at_zero, true, out);
 
 	if (i.n)
-		probe_claims_tell(out, stats_above(i, 1), i,
+		probe_claims_tell(context, out, i, JUDGE_ABOVE(1), INFINITY,
 				  "deviation of %s where %s is below %g over elsewhere:",
 				  name(c->y), name(c->x), ZERO);
 }
@@ -304,7 +311,7 @@ void claim_excellent_at_zero(const struct claim_context *context, const struct c
 	struct interval i = over_seeds(context, c, excellent_at_zero, true, out);
 
 	if (i.n)
-		probe_claims_tell(out, i.mean <= 1, i,
+		probe_claims_tell(context, out, i, 0, 1,
 				  "least %s where %s is below %g over the median elsewhere:",
 				  name(c->y), name(c->x), ZERO);
 }
@@ -315,7 +322,7 @@ void claim_mostly_below(const struct claim_context *context, const struct claim 
 	struct interval i = over_seeds(context, c, share_below, false, out);
 
 	if (i.n)
-		probe_claims_tell(out, stats_above(i, 0.5), i,
+		probe_claims_tell(context, out, i, JUDGE_ABOVE(0.5), INFINITY,
 				  "%s below %s where %s is %s %g: a share of", name(c->y),
 				  name(c->y2), name(c->x), c->down ? "below" : "at least",
 				  c->printed);
@@ -327,7 +334,7 @@ void claim_less_spread(const struct claim_context *context, const struct claim *
 	struct interval i = over_seeds(context, c, spread_ratio, true, out);
 
 	if (i.n)
-		probe_claims_tell(out, stats_above(i, 1), i,
+		probe_claims_tell(context, out, i, JUDGE_ABOVE(1), INFINITY,
 				  "deviation of %s over that of %s:", name(c->y2), name(c->y));
 }
 
@@ -337,7 +344,7 @@ void claim_nearly_constant(const struct claim_context *context, const struct cla
 	struct interval i = over_seeds(context, c, variation, false, out);
 
 	if (i.n)
-		probe_claims_tell(out, i.mean <= c->printed, i,
+		probe_claims_tell(context, out, i, -INFINITY, c->printed,
 				  "deviation of %s over its mean:", name(c->y));
 }
 
@@ -347,9 +354,22 @@ void claim_full_at_few(const struct claim_context *context, const struct claim *
 	struct interval i = over_seeds(context, c, full_at_few, false, out);
 
 	if (i.n)
-		probe_claims_tell(out, i.mean >= c->printed, i,
+		probe_claims_tell(context, out, i, c->printed, INFINITY,
 				  "most %s in the first third of %s over most of all:", name(c->y),
 				  name(c->x));
+}
+
+/* Judges whether I lies between LOW and HIGH and ALSO above ABOVE. */
+static bool judge_both(const struct claim_context *context, struct interval i, double low,
+		       double high, struct interval also, double above, struct judgement *out)
+{
+	struct judge_term shown;
+	struct judge j;
+
+	judge_begin(&j, context);
+	judge_add(&j, i, low, high);
+	judge_add(&j, also, above, INFINITY);
+	return judge_end(&j, out, &shown);
 }
 
 /* --- two of them --------------------------------------------------------------------- */
@@ -360,9 +380,9 @@ void claim_crossing(const struct claim_context *context, const struct claim *c,
 	struct interval first = over_seeds(context, c, at_first, false, out);
 	struct interval last = over_seeds(context, c, at_last, false, out);
 
-	if (!first.n || !last.n)
+	if (!first.n || !last.n ||
+	    !judge_both(context, first, -INFINITY, JUDGE_BELOW(0), last, JUDGE_ABOVE(0), out))
 		return;
-	claim_verdict(out, stats_below(first, 0) && stats_above(last, 0));
 	snprintf(out->measured, sizeof(out->measured),
 		 "%s less %s: %.3g s [%.3g, %.3g] in the first third of %s, %.3g s [%.3g, %.3g] in "
 		 "the last",
@@ -390,7 +410,7 @@ static void judge_more(const struct claim_context *context, const struct claim *
 	for (uint32_t s = 0; s < n; s++)
 		more[s] = a[s] - b[s];
 	i = stats_mean(more, n);
-	probe_claims_tell(out, stats_above(i, 0), i,
+	probe_claims_tell(context, out, i, JUDGE_ABOVE(0), INFINITY,
 			  "%s of %s with %s: %.3g of %.20s, %.3g of %.20s; more by", what,
 			  name(c->y), name(c->x), stats_mean(a, n).mean, claim_label(asked.a[0]),
 			  stats_mean(b, n).mean, claim_label(asked.b[0]));
@@ -416,8 +436,7 @@ void claim_falls_again(const struct claim_context *context, const struct claim *
 		       struct judgement *out)
 {
 	struct claim_asked asked;
-	struct interval best = {0}, fall;
-	size_t top = 0;
+	struct judge_extreme e;
 
 	if (!claim_ask(context, c, &asked, out))
 		return;
@@ -438,18 +457,14 @@ void claim_falls_again(const struct claim_context *context, const struct claim *
 		}
 		free(cloud.rows);
 	}
-	for (size_t g = 0; g < GROUPS; g++) {
-		struct interval i = stats_mean(group[g], n);
-
-		if (g && i.mean <= best.mean)
-			continue;
-		best = i;
-		top = g;
-	}
-	fall = stats_factor(group[top], group[GROUPS - 1], n);
-	probe_claims_tell(out, top + 1 < GROUPS && stats_above(fall, 1), fall,
-			  "highest in group %zu of %d by %s; it over the last:", top + 1, GROUPS,
-			  name(c->x));
+	judge_extreme_begin(&e, context, true);
+	for (size_t g = 0; g + 1 < GROUPS; g++)
+		judge_extreme_add(&e, stats_factor(group[g], group[GROUPS - 1], n), 0, g);
+	if (judge_extreme_end(&e, (struct claim_bounds){JUDGE_ABOVE(1), INFINITY}, false, out))
+		snprintf(out->measured, sizeof(out->measured),
+			 "highest in group %zu of %d by %s; it over the last: %.3g [%.3g, %.3g]",
+			 e.point + 1, GROUPS, name(c->x), out->interval.mean, out->interval.low,
+			 out->interval.high);
 }
 
 /* Mean gain of y2 over y in the last third, over executions with the remote load in its
@@ -490,9 +505,9 @@ void claim_gain_at_idle_target(const struct claim_context *context, const struct
 	struct interval gain = over_seeds(context, c, gain_idle, false, out);
 	struct interval more = over_seeds(context, c, gain_difference, false, out);
 
-	if (!gain.n || !more.n)
+	if (!gain.n || !more.n ||
+	    !judge_both(context, gain, JUDGE_ABOVE(0), INFINITY, more, JUDGE_ABOVE(0), out))
 		return;
-	claim_verdict(out, stats_above(gain, 0) && stats_above(more, 0));
 	snprintf(out->measured, sizeof(out->measured),
 		 "last third of %s: the idler half of targets gains %.3g s [%.3g, %.3g], %.3g s "
 		 "[%.3g, %.3g] more than the busier half",
@@ -577,7 +592,9 @@ void claim_rectangle(const struct claim_context *context, const struct claim *c,
 	}
 	inside = right_where(asked.a[0], c, at[0], at[1], true);
 	outside = right_where(asked.a[0], c, at[0], at[1], false);
-	claim_verdict(out, stats_above(inside, 0.5) && stats_above(outside, 0.5));
+	if (!judge_both(context, inside, JUDGE_ABOVE(0.5), INFINITY, outside, JUDGE_ABOVE(0.5),
+			out))
+		return;
 	snprintf(out->measured, sizeof(out->measured),
 		 "local above %.3g and remote below %.3g: there is faster in %.0f %% [%.0f, %.0f], "
 		 "elsewhere here in %.0f %% [%.0f, %.0f]; right %.0f %%, the best difference of "
@@ -591,23 +608,34 @@ void claim_best_within(const struct claim_context *context, const struct claim *
 		       struct judgement *out)
 {
 	struct claim_asked asked;
+	struct judge_term shown;
 	double low = INFINITY, high = -INFINITY;
+	struct judge j;
 
 	if (!claim_ask(context, c, &asked, out))
 		return;
+	judge_begin(&j, context);
 	for (size_t p = asked.range.from; p <= asked.range.to; p++) {
+		unsigned int group = judge_group(&j, 1);
 		double best = -INFINITY;
 
 		for (int i = 0; i < asked.na; i++) {
-			double mean =
-				sweep_mean(asked.a[i].sweep, p, asked.a[i].series, c->measure).mean;
+			struct interval mean =
+				sweep_mean(asked.a[i].sweep, p, asked.a[i].series, c->measure);
 
-			best = isfinite(mean) ? fmax(best, mean) : best;
+			if (mean.n < 2)
+				continue;
+			best = fmax(best, mean.mean);
+			judge_add(&j, mean, -INFINITY, c->band);
+			judge_add(&j, mean, c->printed, INFINITY)->group = group;
 		}
 		low = fmin(low, best);
 		high = fmax(high, best);
 	}
-	claim_verdict(out, low >= c->printed && high <= c->band);
-	snprintf(out->measured, sizeof(out->measured), "the best of each point: %.3g to %.3g", low,
-		 high);
+	if (!judge_end(&j, out, &shown))
+		return;
+	out->unit = measure_name(c->measure);
+	snprintf(out->measured, sizeof(out->measured),
+		 "the best of each point: %.3g to %.3g; nearest to a bound: %.3g [%.3g, %.3g]", low,
+		 high, shown.i.mean, shown.i.low, shown.i.high);
 }

@@ -5,8 +5,6 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-#define CONFIDENCE 0.975 /* leaves 2.5 % on each side of a 95 % interval */
-
 double ratio_of(enum ratio by, double base, double new)
 {
 	return ratio_from_factor(by, base / new);
@@ -45,11 +43,16 @@ const char *ratio_name(enum ratio by)
 	return names[by];
 }
 
+double stats_quantile(size_t n, double alpha)
+{
+	return n > 1 ? gsl_cdf_tdist_Pinv(1 - alpha / 2, (double)n - 1) : INFINITY;
+}
+
 /* Mean and interval of TRANSFORM(value), converted with BACK. */
 static struct interval summarise(const double *values, size_t n, double (*transform)(double),
 				 double (*back)(double))
 {
-	struct interval out = {NAN, NAN, NAN, 0};
+	struct interval out = STATS_UNKNOWN;
 	double sum = 0, squares = 0, mean, half = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -72,8 +75,8 @@ static struct interval summarise(const double *values, size_t n, double (*transf
 	if (out.n > 1) {
 		double degrees = (double)out.n - 1;
 
-		half = gsl_cdf_tdist_Pinv(CONFIDENCE, degrees) *
-		       sqrt(squares / degrees / (double)out.n);
+		out.sd = sqrt(squares / degrees);
+		half = stats_quantile(out.n, STATS_ALPHA) * out.sd / sqrt((double)out.n);
 	}
 	out.mean = back(mean);
 	out.low = back(mean - half);
@@ -98,7 +101,10 @@ struct interval stats_mean(const double *values, size_t n)
 
 struct interval stats_geometric(const double *values, size_t n)
 {
-	return summarise(values, n, ln_positive, exp);
+	struct interval out = summarise(values, n, ln_positive, exp);
+
+	out.ln = true;
+	return out;
 }
 
 struct interval stats_factor(const double *base, const double *new, size_t n)
@@ -117,6 +123,8 @@ struct interval stats_by(enum ratio by, struct interval factor)
 		ratio_from_factor(by, factor.low),
 		ratio_from_factor(by, factor.high),
 		factor.n,
+		factor.sd,
+		factor.ln,
 	};
 
 	return out;
@@ -132,7 +140,25 @@ bool stats_below(struct interval i, double bound)
 	return i.n > 0 && i.high < bound;
 }
 
-bool stats_meets(struct interval i, double low, double high)
+struct interval stats_at(struct interval i, double alpha)
 {
-	return i.n > 0 && i.mean >= low && i.mean <= high;
+	double half = i.n > 1 ? stats_quantile(i.n, alpha) * i.sd / sqrt((double)i.n) : 0;
+
+	if (i.ln) {
+		i.low = i.mean * exp(-half);
+		i.high = i.mean * exp(half);
+	} else {
+		i.low = i.mean - half;
+		i.high = i.mean + half;
+	}
+	return i;
+}
+
+struct interval stats_jackknife(double all, const double *without, size_t n)
+{
+	double pseudo[n ? n : 1];
+
+	for (size_t i = 0; i < n; i++)
+		pseudo[i] = (double)n * all - (double)(n - 1) * without[i];
+	return stats_mean(pseudo, n);
 }

@@ -10,6 +10,7 @@
 #ifndef SIM_EXPERIMENTS_STATS_H
 #define SIM_EXPERIMENTS_STATS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,7 +18,13 @@
 struct interval {
 	double mean, low, high;
 	size_t n; /* number of values */
+	/* Standard deviation of the values, of their logarithms if LN. */
+	double sd;
+	bool ln;
 };
+
+#define STATS_ALPHA   0.05 /* of a 95 % interval */
+#define STATS_UNKNOWN ((struct interval){NAN, NAN, NAN, 0, 0, false})
 
 enum ratio { RATIO_FACTOR, RATIO_GAIN, RATIO_REDUCTION };
 
@@ -38,7 +45,14 @@ struct interval stats_by(enum ratio by, struct interval factor);
 /* The interval lies above (below) the bound: significant at 95 %. */
 bool stats_above(struct interval i, double bound);
 bool stats_below(struct interval i, double bound);
-/* Returns whether the mean is in [low, high]: a wide interval does not make a number right. */
-bool stats_meets(struct interval i, double low, double high);
+/* The interval that misses the true mean with probability ALPHA. */
+struct interval stats_at(struct interval i, double alpha);
+/* Student's quantile for a two-sided interval over N values. */
+double stats_quantile(size_t n, double alpha);
+/*
+ * The interval of a statistic of means by the jackknife: ALL is the statistic of all N seeds,
+ * WITHOUT[i] of all but seed i.
+ */
+struct interval stats_jackknife(double all, const double *without, size_t n);
 
 #endif

@@ -9,9 +9,29 @@
 
 const char *verdict_name(enum verdict v)
 {
-	static const char *const names[] = {"holds", "does not hold", "cannot be tested"};
+	static const char *const names[VERDICTS] = {
+		[VERDICT_HOLDS] = "holds",
+		[VERDICT_EXCEEDED] = "exceeded",
+		[VERDICT_CONTRADICTED] = "contradicted",
+		[VERDICT_UNDECIDED] = "undecided",
+		[VERDICT_NOT_TESTED] = "not tested",
+	};
 
 	return names[v];
+}
+
+void verdict_more(const struct judgement *j, char *out, size_t size)
+{
+	*out = '\0';
+	if (j->verdict != VERDICT_UNDECIDED)
+		return;
+	if (!j->more_seeds)
+		snprintf(out, size, "more seeds do not decide it");
+	else if (j->more_seeds >= VERDICT_SEEDS_MAX)
+		snprintf(out, size, "%d more seeds would not decide it", VERDICT_SEEDS_MAX);
+	else
+		snprintf(out, size, "about %u more seed%s would decide it", j->more_seeds,
+			 j->more_seeds == 1 ? "" : "s");
 }
 
 int report_judge(struct report *r, const struct claim_context *context)

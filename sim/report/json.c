@@ -76,6 +76,18 @@ static json_t *json_claims(const struct report *r)
 			c->type == CLAIM_QUANTITATIVE ? "quantitative" : "ordinal", "claim",
 			c->text, "verdict", verdict_name(j->verdict), "measured", j->measured);
 
+		if (j->interval.n) {
+			json_object_set_new(claim, "unit", json_string(j->unit ? j->unit : ""));
+			json_object_set_new(claim, "interval", interval(j->interval));
+			json_object_set_new(claim, "bounds",
+					    json_pack("{s:o, s:o}", "low", json_number(j->low),
+						      "high", json_number(j->high)));
+			json_object_set_new(claim, "comparisons",
+					    json_integer((json_int_t)j->comparisons));
+		}
+		if (j->verdict == VERDICT_UNDECIDED)
+			json_object_set_new(claim, "more_seeds",
+					    json_integer((json_int_t)j->more_seeds));
 		if (c->reading)
 			json_object_set_new(claim, "reading", json_string(c->reading));
 		if (c->why && j->verdict != VERDICT_HOLDS)

@@ -19,15 +19,20 @@ static void rules(FILE *f)
 {
 	fputs("<h2 id=\"rules\">How a claim is judged</h2>"
 	      "<p>Every policy gets the same workload at the same seed; policies are compared "
-	      "seed by seed, by the mean of ln(base / new) and its 95 % Student t interval. "
-	      "<b>Orders:</b> an order holds when it is significant over the points together and "
-	      "no point contradicts it significantly; a trend when the last point differs "
-	      "significantly from the first and no step goes significantly back by more than "
-	      "2 %; equality when the ratio lies within 15 %. <b>Numbers:</b> a number holds when "
-	      "the measured value lies within 25 % of the "
-	      "printed number (more, for &#8220;more than&#8221;); &#8220;up to&#8221; is judged "
-	      "by the largest over the points. gain = base / new &#8722; 1, reduction = "
-	      "1 &#8722; new / base; both are shown.</p>",
+	      "seed by seed, by the mean of ln(base / new) and its 95 % Student t interval. A "
+	      "claim <b>holds</b> when the interval lies within its bounds and is "
+	      "<b>contradicted</b> when it lies outside; <b>undecided</b> when it straddles a "
+	      "bound: it says how many more seeds would decide. <b>Exceeded</b>: the interval "
+	      "lies above the printed number; the effect is there, and larger. A claim of several "
+	      "comparisons holds when each of them does, and one contradicts it at 5 % divided by "
+	      "their number (Bonferroni), so that a verdict errs in 5 % of the cases at most; the "
+	      "claims of a paper are not corrected for each other.</p>"
+	      "<p><b>Orders:</b> an order holds for the points together, and no point may "
+	      "contradict it; a trend when the last point differs from the first by 5 % at least "
+	      "and no point goes back by more than 2 % from any before it; equality within 15 %. "
+	      "<b>Numbers</b> have bounds of 25 % around the printed one; &#8220;more than&#8221; "
+	      "begins at it; &#8220;up to&#8221; is judged by the largest over the points. gain = "
+	      "base / new &#8722; 1, reduction = 1 &#8722; new / base; both are shown.</p>",
 	      f);
 }
 
@@ -140,7 +145,7 @@ static void filter(const struct page *page, FILE *f)
 	fputs("</select></label><label>verdict <select name=\"verdict\"><option value=\"\">all"
 	      "</option>",
 	      f);
-	for (unsigned int v = 0; v < PAGE_VERDICTS; v++)
+	for (unsigned int v = 0; v < VERDICTS; v++)
 		choice(f, verdict_name((enum verdict)v), verdict_name((enum verdict)v));
 	fputs("</select></label><label>policy <select name=\"policy\"><option value=\"\">all"
 	      "</option>",

@@ -222,6 +222,7 @@ static void claim(const struct reasons *all, const struct claim_context *context
 {
 	const struct judged *j = &r->judged[n];
 	enum verdict v = j->judgement.verdict;
+	char more[80];
 
 	fprintf(f, "<li id=\"%s.%zu\" data-paper=\"%s\" data-verdict=\"%s\" data-policies=\"",
 		r->sweep->id, n + 1, page_claimant(r, j->claim), verdict_name(v));
@@ -233,7 +234,8 @@ static void claim(const struct reasons *all, const struct claim_context *context
 	if (j->judgement.measured[0]) {
 		fputs("<span class=\"m\">measured: ", f);
 		html_escaped(f, j->judgement.measured);
-		fputs("</span>", f);
+		verdict_more(&j->judgement, more, sizeof(more));
+		fprintf(f, "%s%s</span>", more[0] ? "; " : "", more);
 	}
 	reading(r, n, f);
 	why(all, j, f);
@@ -327,7 +329,7 @@ static int articles(const struct reasons *all, struct output *o, FILE *f)
 	for (size_t i = 0; i < page->n && !ret; i++)
 		sweeps[i] = page->reports[i].sweep;
 	for (size_t i = 0; i < page->n && !ret; i++) {
-		struct claim_context context = {page->reports[i].sweep, sweeps, page->n};
+		struct claim_context context = {page->reports[i].sweep, sweeps, page->n, 0};
 
 		if (in_paper(&page->reports[i], all->paper))
 			ret = article(all, &context, &page->reports[i], o, f);

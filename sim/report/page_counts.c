@@ -13,14 +13,14 @@
 #define TYPES	  (CLAIM_QUANTITATIVE + 1)
 
 struct count {
-	unsigned int of[TYPES][PAGE_VERDICTS];
+	unsigned int of[TYPES][VERDICTS];
 };
 
 const char *page_verdict_class(enum verdict v)
 {
-	static const char *const classes[PAGE_VERDICTS] = {
-		[VERDICT_HOLDS] = "yes",
-		[VERDICT_FAILS] = "no",
+	static const char *const classes[VERDICTS] = {
+		[VERDICT_HOLDS] = "yes",      [VERDICT_EXCEEDED] = "more",
+		[VERDICT_UNDECIDED] = "open", [VERDICT_CONTRADICTED] = "no",
 		[VERDICT_NOT_TESTED] = "na",
 	};
 
@@ -73,10 +73,10 @@ static void bar(FILE *f, const struct count *c, unsigned int all)
 	unsigned int before = 0;
 
 	fprintf(f, "<svg width=\"%d\" height=\"14\" role=\"img\" aria-label=\"", BAR_WIDTH);
-	for (unsigned int v = 0; v < PAGE_VERDICTS; v++)
+	for (unsigned int v = 0; v < VERDICTS; v++)
 		fprintf(f, "%s%u %s", v ? ", " : "", both(c, v), verdict_name(v));
 	fputs("\">", f);
-	for (unsigned int v = 0; v < PAGE_VERDICTS; v++) {
+	for (unsigned int v = 0; v < VERDICTS; v++) {
 		unsigned int n = both(c, v);
 
 		if (n)
@@ -100,7 +100,7 @@ static void count_row(FILE *f, const char *paper, const char *title, const struc
 	fputs("</th><td>", f);
 	bar(f, c, all);
 	fputs("</td>", f);
-	for (unsigned int v = 0; v < PAGE_VERDICTS; v++) {
+	for (unsigned int v = 0; v < VERDICTS; v++) {
 		fprintf(f, "<td class=\"n\" data-verdict=\"%s\">", verdict_name(v));
 		if (paper && both(c, v))
 			fprintf(f,
@@ -123,11 +123,11 @@ static void in_words(const struct count *total, FILE *f)
 	for (int t = 0; t < TYPES; t++) {
 		unsigned int all = 0;
 
-		for (unsigned int v = 0; v < PAGE_VERDICTS; v++)
+		for (unsigned int v = 0; v < VERDICTS; v++)
 			all += total->of[t][v];
 		fprintf(f, "%s%u %s, %u hold", t ? "; of " : "", all, names[t],
 			total->of[t][VERDICT_HOLDS]);
-		for (unsigned int v = VERDICT_HOLDS + 1; v < PAGE_VERDICTS; v++)
+		for (unsigned int v = VERDICT_HOLDS + 1; v < VERDICTS; v++)
 			if (total->of[t][v])
 				fprintf(f, ", %u %s", total->of[t][v], verdict_name(v));
 	}
@@ -143,7 +143,7 @@ void page_counts(const struct page *page, FILE *f)
 	fputs("<h2 id=\"summary\">All claims, by paper</h2><table class=\"counts\"><thead><tr>"
 	      "<th>paper</th><th></th>",
 	      f);
-	for (unsigned int v = 0; v < PAGE_VERDICTS; v++)
+	for (unsigned int v = 0; v < VERDICTS; v++)
 		fprintf(f, "<th class=\"n\"><span class=\"v %s\">%s</span></th>",
 			page_verdict_class(v), verdict_name(v));
 	fputs("</tr></thead><tbody>", f);
@@ -157,7 +157,7 @@ void page_counts(const struct page *page, FILE *f)
 		if (!strcmp(p->name, OURS_NAME))
 			continue;
 		sum += all;
-		for (unsigned int v = 0; v < PAGE_VERDICTS; v++)
+		for (unsigned int v = 0; v < VERDICTS; v++)
 			for (int t = 0; t < TYPES; t++)
 				total.of[t][v] += count.of[t][v];
 	}

@@ -5,8 +5,6 @@
 
 #include "sim/report/page.h"
 
-#define PAGE_VERDICTS (VERDICT_NOT_TESTED + 1)
-
 /* A class of the page's style: "yes", "no" ... */
 const char *page_verdict_class(enum verdict v);
 /* Whose claim it is: the name of a paper, or "OURS". */

@@ -2,6 +2,7 @@
 /* The headlines with their verdicts in this run; see page_headlines.h. */
 #include "sim/report/page_headlines.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -56,37 +57,46 @@ static void printed(const struct headline *h, const struct claim *c, FILE *f)
 
 /* --- what we measure ------------------------------------------------------------- */
 
-/*
- * Writes the number with its interval, and where it is a largest or least one, below it where.  A
- * ratio is told as the paper tells it, without the other form of the same ratio.
- */
+static bool in_percent(const char *unit)
+{
+	enum measure m = unit ? measure_parse(unit) : M_COUNT;
+
+	return unit && (!strcmp(unit, ratio_name(RATIO_GAIN)) ||
+			!strcmp(unit, ratio_name(RATIO_REDUCTION)) ||
+			(m != M_COUNT && measure_is_share(m)));
+}
+
+/* Writes the interval that decided; ratios in the form in which the claim is judged. */
 static void measured(const struct judgement *j, FILE *f)
 {
-	const char *text = j->measured, *open = strstr(text, " ("), *close, *end, *rest;
-	char number[SENTENCE];
+	const struct interval *i = &j->interval;
 
-	for (unsigned int by = RATIO_FACTOR; by <= RATIO_REDUCTION; by++) {
-		size_t length = strlen(ratio_name((enum ratio)by));
-
-		if (!strncmp(text, ratio_name((enum ratio)by), length) && text[length] == ' ')
-			text += length + 1;
-	}
-	close = open ? strchr(open, ')') : NULL;
-	end = open ? open : text + strcspn(text, "],;");
-	if (*end == ']')
-		end++;
-	rest = close ? close + 1 : end;
-	rest += strspn(rest, ",; ");
-	snprintf(number, sizeof(number), "%.*s", (int)(end - text), text);
-	html_escaped(f, number);
-	if (!*rest)
-		return;
-	fputs("<span class=\"at\">", f);
-	html_escaped(f, rest);
-	fputs("</span>", f);
+	if (!i->n)
+		html_escaped(f, j->measured);
+	else if (in_percent(j->unit))
+		fprintf(f, "%.1f %% [%.1f, %.1f]", 100 * i->mean, 100 * i->low, 100 * i->high);
+	else
+		fprintf(f, "%.3g%s [%.3g, %.3g]", i->mean,
+			j->unit && !strcmp(j->unit, ratio_name(RATIO_FACTOR)) ? " times" : "",
+			i->low, i->high);
 }
 
 /* --- why ------------------------------------------------------------------------- */
+
+/* Writes the bounds of a claim: "18.4 to 30.6 %", "more than 2 times". */
+static void bounds(const struct judgement *j, FILE *f)
+{
+	double scale = in_percent(j->unit) ? 100 : 1;
+	const char *unit = scale > 1						   ? " %"
+			   : j->unit && !strcmp(j->unit, ratio_name(RATIO_FACTOR)) ? " times"
+										   : "";
+
+	if (isfinite(j->low) && isfinite(j->high))
+		fprintf(f, "%.3g to %.3g%s", scale * j->low, scale * j->high, unit);
+	else
+		fprintf(f, "%s %.3g%s", isfinite(j->low) ? "more than" : "less than",
+			scale * (isfinite(j->low) ? j->low : j->high), unit);
+}
 
 /* Writes the first sentence of TEXT. */
 static void first_sentence(const char *text, FILE *f)
@@ -106,22 +116,55 @@ static void first_sentence(const char *text, FILE *f)
 		fputc('.', f);
 }
 
-static void reason(const struct headline *h, const struct claim *c, const struct judged *j, FILE *f)
+static void undecided(const struct judgement *j, FILE *f)
 {
-	if (!j)
-		fprintf(f, "Not among the figures of this page: <code>iocom sim %s</code>", h->id);
-	else if (j->judgement.verdict == VERDICT_HOLDS)
-		fputs(c->type == CLAIM_ORDINAL ? "The same order."
-					       : "The measured value is near the printed one.",
-		      f);
-	else if (j->judgement.verdict == VERDICT_NOT_TESTED)
-		first_sentence(j->judgement.measured[0] ? j->judgement.measured : c->why, f);
-	else if (h->reason)
+	char more[80];
+
+	verdict_more(j, more, sizeof(more));
+	fputs("The interval lies only partly within ", f);
+	bounds(j, f);
+	fprintf(f, "%s%s.", more[0] ? "; " : "", more);
+}
+
+/* Why the claim does not hold, as far as known. */
+static void known_reason(const struct headline *h, const struct claim *c, FILE *f)
+{
+	if (h->reason)
 		html_escaped(f, h->reason);
 	else if (c->why)
 		first_sentence(c->why, f);
 	else
-		fputs("We know no reason.", f);
+		fputs("No reason is known.", f);
+}
+
+static void reason(const struct headline *h, const struct claim *c, const struct judged *j, FILE *f)
+{
+	if (!j) {
+		fprintf(f, "Not among the figures of this page: <code>iocom sim %s</code>", h->id);
+		return;
+	}
+	switch (j->judgement.verdict) {
+	case VERDICT_HOLDS:
+		if (c->type == CLAIM_ORDINAL || !j->judgement.interval.n) {
+			fputs("As the paper says.", f);
+			break;
+		}
+		fputs("The interval lies within ", f);
+		bounds(&j->judgement, f);
+		fputc('.', f);
+		break;
+	case VERDICT_UNDECIDED:
+		undecided(&j->judgement, f);
+		break;
+	case VERDICT_NOT_TESTED:
+		first_sentence(j->judgement.measured[0] ? j->judgement.measured : c->why, f);
+		break;
+	case VERDICT_EXCEEDED:
+	case VERDICT_CONTRADICTED:
+	case VERDICTS:
+		known_reason(h, c, f);
+		break;
+	}
 }
 
 /* --- the table ------------------------------------------------------------------- */
@@ -186,7 +229,7 @@ static void headline_row(const struct page *page, size_t i, FILE *f)
 /* Says in words how many of the headlines hold. */
 static void in_one_line(const struct page *page, FILE *f)
 {
-	unsigned int count[PAGE_VERDICTS] = {0}, all = 0, missing = 0;
+	unsigned int count[VERDICTS] = {0}, all = 0, missing = 0;
 
 	for (; headline_at(all); all++) {
 		const struct judged *j = judged_of(page, headline_at(all));
@@ -197,7 +240,7 @@ static void in_one_line(const struct page *page, FILE *f)
 			missing++;
 	}
 	fprintf(f, "<p>Of %u headlines: ", all);
-	for (unsigned int v = 0; v < PAGE_VERDICTS; v++)
+	for (unsigned int v = 0; v < VERDICTS; v++)
 		if (count[v] || v == VERDICT_HOLDS)
 			fprintf(f, "%s<b class=\"%s\">%u %s</b>", v ? ", " : "",
 				page_verdict_class(v), count[v], verdict_name(v));

@@ -32,7 +32,10 @@ struct report {
 /* Judges the claims of the report's experiment over all results in CONTEXT.  Returns 0, -ENOMEM. */
 int report_judge(struct report *r, const struct claim_context *context);
 void report_free(struct report *r);
-const char *verdict_name(enum verdict v); /* "holds", "does not hold", "cannot be tested" */
+/* "holds", "exceeded", "contradicted", "undecided", "not tested". */
+const char *verdict_name(enum verdict v);
+/* Writes what would decide J ("about 14 more seeds would decide"), or "" if it is decided. */
+void verdict_more(const struct judgement *j, char *out, size_t size);
 
 /* Called for each fact with its NAME and VALUE; VALUE is valid during the call. */
 typedef void report_fact_fn(void *arg, const char *name, const char *value);

@@ -72,13 +72,6 @@ double svg_x(const struct sweep *s, size_t point)
 	return isfinite(s->points[point].x) ? s->points[point].x : (double)point;
 }
 
-/* Shares of a whole: no axis goes beyond 1. */
-static bool is_share(enum measure m)
-{
-	return m == M_CPU || m == M_DISK || m == M_IO_SHARE || m == M_HIT_RATE ||
-	       m == M_IMBALANCE || (m >= M_WIN && m <= M_LOCAL_BETTER);
-}
-
 void svg_y_fit(const struct report *r, struct axis *a)
 {
 	const struct sweep *s = r->sweep;
@@ -96,7 +89,7 @@ void svg_y_fit(const struct report *r, struct axis *a)
 		}
 		axis_values_add(&v, value, high, s->npoints);
 	}
-	if (is_share(r->y) && v.most <= 1)
+	if (measure_is_share(r->y) && v.most <= 1)
 		v.reach = fmin(v.reach, 1);
 	axis_fit(a, &v, r->log_y);
 }

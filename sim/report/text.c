@@ -244,12 +244,16 @@ static void text_claims(const struct report *r, FILE *f)
 		const struct claim *c = r->judged[i].claim;
 		const struct judgement *j = &r->judged[i].judgement;
 		bool failed = j->verdict != VERDICT_HOLDS;
+		char more[80];
 
 		fprintf(f, "%s [%c] ", i ? "" : "\nclaims:\n",
 			c->type == CLAIM_QUANTITATIVE ? 'Q' : 'O');
 		table_paragraph(f, 5, 6, c->text);
 		fprintf(f, "    %s%s", verdict_name(j->verdict), j->measured[0] ? ": " : "");
 		table_paragraph(f, 6 + strlen(verdict_name(j->verdict)), 6, j->measured);
+		verdict_more(j, more, sizeof(more));
+		if (more[0])
+			remark(f, "", more);
 		if (c->reading)
 			remark(f, "reading: ", c->reading);
 		if (c->why && failed)

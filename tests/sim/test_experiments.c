@@ -141,7 +141,7 @@ static void judge(struct sweep *chosen, struct sweep *other, double printed, str
 				    .code = claim_reading};
 	struct sweep *s = sweep_new("READ-5", "", "");
 	const struct sweep *all[] = {s};
-	struct claim_context context = {s, all, 1};
+	struct claim_context context = {s, all, 1, 0};
 
 	assert_non_null(s);
 	s->seeds = 3;
@@ -160,16 +160,16 @@ static void test_claims_that_turn(void **state)
 	assert_int_equal(j.verdict, VERDICT_HOLDS);
 	assert_string_equal(j.measured,
 			    "[O] of 2 hold 2 (a delay), 1 (work for both disks); [Q] of 0 hold 0, "
-			    "0; hold no longer: ACM-18.1");
+			    "0; 0 undecided; hold no longer: ACM-18.1");
 	judge(acm_18(1, 5), acm_18(5, 1), 1, &j);
 	assert_string_equal(j.measured,
 			    "[O] of 2 hold 1 (a delay), 2 (work for both disks); [Q] of 0 hold 0, "
-			    "0; hold now: ACM-18.2");
+			    "0; 0 undecided; hold now: ACM-18.2");
 	judge(acm_18(5, 1), acm_18(4, 1), 1, &j);
-	assert_int_equal(j.verdict, VERDICT_FAILS);
+	assert_int_equal(j.verdict, VERDICT_CONTRADICTED);
 	assert_null(strstr(j.measured, "hold no"));
 	judge(acm_18(5, 1), acm_18(-1, -3), 2, &j);
-	assert_int_equal(j.verdict, VERDICT_FAILS);
+	assert_int_equal(j.verdict, VERDICT_CONTRADICTED);
 }
 
 /* --- runs --------------------------------------------------------------------------- */
