@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NARROW	     3.0  /* values within this factor need no logarithmic axis */
@@ -19,24 +20,33 @@ void axis_values_init(struct axis_values *v)
 	*v = (struct axis_values){INFINITY, -INFINITY, INFINITY, -INFINITY};
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
 void axis_values_add(struct axis_values *v, const double *value, const double *high, size_t n)
 {
-	double most = -INFINITY;
+	double sorted[n + 1];
+	size_t finite = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!isfinite(value[i]))
 			continue;
-		most = fmax(most, value[i]);
+		sorted[finite++] = value[i];
 		v->least = fmin(v->least, value[i]);
+		v->most = fmax(v->most, value[i]);
 		v->reach = fmax(v->reach, value[i]);
 		/* An interval that is wider than the values themselves may leave the figure. */
 		if (high && isfinite(high[i]))
 			v->reach = fmax(v->reach, fmin(high[i], WIDEST * value[i]));
 	}
-	if (!isfinite(most))
+	if (!finite)
 		return;
-	v->most = fmax(v->most, most);
-	v->lowest_most = fmin(v->lowest_most, most);
+	qsort(sorted, finite, sizeof(*sorted), by_value);
+	v->lowest_middle = fmin(v->lowest_middle, sorted[(finite - 1) / 2]);
 }
 
 /* --- linear ------------------------------------------------------------------------ */
@@ -124,7 +134,7 @@ void axis_fit(struct axis *a, const struct axis_values *v, bool log)
 		axis_fit_between(a, 0, 1, TICS_WANTED);
 		return;
 	}
-	hidden = v->lowest_most < HIDDEN * v->reach;
+	hidden = v->lowest_middle < HIDDEN * v->reach;
 	narrow = v->most < NARROW * v->least;
 	if (v->least > 0 && ((log && !narrow) || hidden))
 		fit_log(a, v->least / 1.4, v->reach * 1.2);

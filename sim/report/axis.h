@@ -21,9 +21,9 @@ struct axis {
 
 /* What the values of a figure ask of an axis. */
 struct axis_values {
-	double least, most; /* of all values */
-	double lowest_most; /* of each series' largest value, the least */
-	double reach;	    /* the highest end of an interval that should be seen */
+	double least, most;   /* of all values */
+	double lowest_middle; /* of each series' median, the least */
+	double reach;	      /* the highest end of an interval that should be seen */
 };
 
 void axis_values_init(struct axis_values *v);
@@ -32,8 +32,8 @@ void axis_values_add(struct axis_values *v, const double *value, const double *h
 
 /*
  * Fits an axis.  It is logarithmic if LOG asks for it and the values differ by more than a factor
- * of three, and also if else all of a series would lie in the lowest tenth; never with values <= 0.
- * Without values it goes from 0 to 1.
+ * of three, and also if else half of a series would lie in the lowest tenth; never with values <=
+ * 0. Without values it goes from 0 to 1.
  */
 void axis_fit(struct axis *a, const struct axis_values *v, bool log);
 /* Fits a linear axis that need not begin at 0, with about TICS labels. */

@@ -113,32 +113,54 @@ static void count_row(FILE *f, const char *paper, const char *title, const struc
 	fputs("</tr>", f);
 }
 
-/* Says in words how many orders and how many numbers of the papers were found again. */
-static void in_words(const struct count *total, FILE *f)
+/* Counts the claims of all papers together, without ours. */
+static unsigned int count_papers(const struct page *page, struct count *total)
 {
-	static const char *const names[TYPES] = {"orders and trends (who is better, what grows)",
-						 "printed numbers"};
+	const struct paper *p;
+	unsigned int sum = 0;
 
-	fputs("<p>Of the papers&#8217; ", f);
+	*total = (struct count){0};
+	for (size_t i = 0; (p = paper_at(i)); i++) {
+		struct count count;
+
+		if (!strcmp(p->name, OURS_NAME))
+			continue;
+		sum += count_claims(page, p->name, &count);
+		for (unsigned int v = 0; v < VERDICTS; v++)
+			for (int t = 0; t < TYPES; t++)
+				total->of[t][v] += count.of[t][v];
+	}
+	return sum;
+}
+
+void page_counts_in_words(const struct page *page, FILE *f)
+{
+	static const char *const names[TYPES] = {"orders and trends", "printed numbers"};
+	struct count total;
+
+	if (!count_papers(page, &total))
+		return;
+	fputs("<p>Of all claims of the papers: ", f);
 	for (int t = 0; t < TYPES; t++) {
 		unsigned int all = 0;
 
 		for (unsigned int v = 0; v < VERDICTS; v++)
-			all += total->of[t][v];
-		fprintf(f, "%s%u %s, %u hold", t ? "; of " : "", all, names[t],
-			total->of[t][VERDICT_HOLDS]);
+			all += total.of[t][v];
+		fprintf(f, "%sof %u %s <b class=\"yes\">%u hold</b>", t ? "; " : "", all, names[t],
+			total.of[t][VERDICT_HOLDS]);
 		for (unsigned int v = VERDICT_HOLDS + 1; v < VERDICTS; v++)
-			if (total->of[t][v])
-				fprintf(f, ", %u %s", total->of[t][v], verdict_name(v));
+			if (total.of[t][v])
+				fprintf(f, ", %u %s", total.of[t][v],
+					verdict_name((enum verdict)v));
 	}
 	fputs(".</p>", f);
 }
 
 void page_counts(const struct page *page, FILE *f)
 {
-	struct count total = {0};
+	struct count total;
 	const struct paper *p;
-	unsigned int sum = 0;
+	unsigned int sum;
 
 	fputs("<h2 id=\"summary\">All claims, by paper</h2><table class=\"counts\"><thead><tr>"
 	      "<th>paper</th><th></th>",
@@ -154,16 +176,9 @@ void page_counts(const struct page *page, FILE *f)
 		if (!all)
 			continue;
 		count_row(f, p->name, p->title, &count, all);
-		if (!strcmp(p->name, OURS_NAME))
-			continue;
-		sum += all;
-		for (unsigned int v = 0; v < VERDICTS; v++)
-			for (int t = 0; t < TYPES; t++)
-				total.of[t][v] += count.of[t][v];
 	}
+	sum = count_papers(page, &total);
 	if (sum)
 		count_row(f, NULL, "all of the papers", &total, sum);
 	fputs("</tbody></table>", f);
-	if (sum)
-		in_words(&total, f);
 }

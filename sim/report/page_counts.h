@@ -12,6 +12,8 @@ const char *page_claimant(const struct report *r, const struct claim *c);
 /* The same for figures without claims; R->experiment must not be NULL. */
 const char *page_owner(const struct report *r);
 
+/* Says in a sentence how many orders and how many numbers of the papers were found again. */
+void page_counts_in_words(const struct page *page, FILE *f);
 void page_counts(const struct page *page, FILE *f);
 
 #endif

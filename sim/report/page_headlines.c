@@ -57,6 +57,11 @@ static void printed(const struct headline *h, const struct claim *c, FILE *f)
 
 /* --- what we measure ------------------------------------------------------------- */
 
+static bool is_factor(const char *unit)
+{
+	return unit && !strcmp(unit, ratio_name(RATIO_FACTOR));
+}
+
 static bool in_percent(const char *unit)
 {
 	enum measure m = unit ? measure_parse(unit) : M_COUNT;
@@ -66,36 +71,51 @@ static bool in_percent(const char *unit)
 			(m != M_COUNT && measure_is_share(m)));
 }
 
+/* Writes a number that people can read, also where an interval reaches far out. */
+static void number(double v, bool percent, FILE *f)
+{
+	double shown = percent ? 100 * v : v;
+
+	if (percent && fabs(shown) < 1000)
+		fprintf(f, "%.1f", shown);
+	else
+		fprintf(f, "%.3g", shown);
+}
+
 /* Writes the interval that decided; ratios in the form in which the claim is judged. */
 static void measured(const struct judgement *j, FILE *f)
 {
 	const struct interval *i = &j->interval;
+	bool percent = in_percent(j->unit);
 
-	if (!i->n)
+	if (!i->n) {
 		html_escaped(f, j->measured);
-	else if (in_percent(j->unit))
-		fprintf(f, "%.1f %% [%.1f, %.1f]", 100 * i->mean, 100 * i->low, 100 * i->high);
-	else
-		fprintf(f, "%.3g%s [%.3g, %.3g]", i->mean,
-			j->unit && !strcmp(j->unit, ratio_name(RATIO_FACTOR)) ? " times" : "",
-			i->low, i->high);
+		return;
+	}
+	number(i->mean, percent, f);
+	fputs(percent ? " % [" : is_factor(j->unit) ? " times [" : " [", f);
+	number(i->low, percent, f);
+	fputs(", ", f);
+	number(i->high, percent, f);
+	fputc(']', f);
 }
 
 /* --- why ------------------------------------------------------------------------- */
 
 /* Writes the bounds of a claim: "18.4 to 30.6 %", "more than 2 times". */
-static void bounds(const struct judgement *j, FILE *f)
+static void bounds(const struct claim *c, const struct judgement *j, FILE *f)
 {
 	double scale = in_percent(j->unit) ? 100 : 1;
-	const char *unit = scale > 1						   ? " %"
-			   : j->unit && !strcmp(j->unit, ratio_name(RATIO_FACTOR)) ? " times"
-										   : "";
+	const char *unit = scale > 1 ? " %" : is_factor(j->unit) ? " times" : "";
 
 	if (isfinite(j->low) && isfinite(j->high))
 		fprintf(f, "%.3g to %.3g%s", scale * j->low, scale * j->high, unit);
 	else
 		fprintf(f, "%s %.3g%s", isfinite(j->low) ? "more than" : "less than",
 			scale * (isfinite(j->low) ? j->low : j->high), unit);
+	/* O-43: papers say "improved by" for both. */
+	if (c->either && (c->printed < j->low || c->printed > j->high))
+		fprintf(f, " (%.3g %% read as a gain)", 100 * c->printed);
 }
 
 /* Writes the first sentence of TEXT. */
@@ -116,13 +136,17 @@ static void first_sentence(const char *text, FILE *f)
 		fputc('.', f);
 }
 
-static void undecided(const struct judgement *j, FILE *f)
+static void undecided(const struct claim *c, const struct judgement *j, FILE *f)
 {
 	char more[80];
 
 	verdict_more(j, more, sizeof(more));
-	fputs("The interval lies only partly within ", f);
-	bounds(j, f);
+	if (c->type == CLAIM_ORDINAL || !j->interval.n) {
+		fputs("The interval allows both answers", f);
+	} else {
+		fputs("The interval lies only partly within ", f);
+		bounds(c, j, f);
+	}
 	fprintf(f, "%s%s.", more[0] ? "; " : "", more);
 }
 
@@ -150,11 +174,11 @@ static void reason(const struct headline *h, const struct claim *c, const struct
 			break;
 		}
 		fputs("The interval lies within ", f);
-		bounds(&j->judgement, f);
+		bounds(c, &j->judgement, f);
 		fputc('.', f);
 		break;
 	case VERDICT_UNDECIDED:
-		undecided(&j->judgement, f);
+		undecided(c, &j->judgement, f);
 		break;
 	case VERDICT_NOT_TESTED:
 		first_sentence(j->judgement.measured[0] ? j->judgement.measured : c->why, f);
@@ -246,13 +270,14 @@ static void in_one_line(const struct page *page, FILE *f)
 				page_verdict_class(v), count[v], verdict_name(v));
 	if (missing)
 		fprintf(f, ", <b class=\"na\">%u not run</b>", missing);
-	fputs(". Numbers in brackets are 95 % intervals over the seeds.</p>", f);
+	fputs(". In brackets: 95 % intervals over the seeds.</p>", f);
 }
 
 void page_headlines(const struct page *page, FILE *f)
 {
 	fputs("<h2 id=\"headlines\">What the papers are known for, and what we find</h2>", f);
 	in_one_line(page, f);
+	page_counts_in_words(page, f);
 	fputs("<table class=\"heads\"><thead><tr><th>paper</th><th>what it says</th>"
 	      "<th>it reports</th><th>we measure</th><th>verdict</th><th>why</th></tr></thead>"
 	      "<tbody>",

@@ -21,9 +21,7 @@ static void head(const struct report *r, const char *path, FILE *f)
 		"set key outside right top vertical Left reverse samplen 2.5\nset output ",
 		SVG_WIDTH, height);
 	svg_quoted(f, path);
-	fputs("\nset title ", f);
-	svg_title(r->sweep, f);
-	fputs(" font ',14'\n", f);
+	fputc('\n', f);
 }
 
 static int run_gnuplot(const char *script, struct iocom_err *err)
@@ -57,14 +55,19 @@ static int script(const struct report *r, const char *path, FILE *f)
 		return -ENOMEM;
 	svg_looks(r, look);
 	head(r, path, f);
-	if (r->plot == PLOT_SERIES)
-		svg_time(r, f);
-	else if (r->plot == PLOT_SCATTER)
-		svg_scatter(r, f);
-	else if (r->plot == PLOT_COMPARE)
-		svg_compare(r, look, f);
-	else
+	if (r->plot == PLOT_LINES || r->plot == PLOT_BARS) {
+		if (!r->facets)
+			svg_layout(s, 1, 1, 0, f);
 		ret = svg_grid(r, look, f);
+	} else if (r->plot == PLOT_SCATTER) {
+		svg_layout(s, 1, 1, 0, f);
+		svg_scatter(r, f);
+	} else if (r->plot == PLOT_SERIES) {
+		svg_time(r, f);
+	} else {
+		svg_compare(r, look, f);
+	}
+	fputs("unset multiplot\n", f);
 	free(look);
 	return ret;
 }

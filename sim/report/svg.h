@@ -26,7 +26,13 @@ const char *svg_short_label(const struct report *r, size_t series);
 void svg_quoted(FILE *f, const char *text); /* "text" for gnuplot */
 void svg_value(FILE *f, double v);
 void svg_empty(FILE *f); /* replaces a plot without a value, which gnuplot refuses */
-void svg_title(const struct sweep *s, FILE *f); /* "ID: title" */
+/*
+ * Begins a figure of ROWS x COLUMNS plots below the title "ID: title" and LEGEND empty lines.  The
+ * title is centred over the whole figure, in two lines if it is long.
+ */
+void svg_layout(const struct sweep *s, size_t rows, size_t columns, unsigned int legend, FILE *f);
+/* The number of lines of the title. */
+unsigned int svg_title_lines(const struct sweep *s);
 
 double svg_x(const struct sweep *s, size_t point); /* its number, or its place among the names */
 /* Fits the vertical axis to the figure's measure. */

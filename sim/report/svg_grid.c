@@ -169,10 +169,11 @@ static void turn_series_names(const struct sweep *s, double width, FILE *f)
 	turn_names(widest, last, s->nseries, width, f);
 }
 
-static void bar_style(FILE *f)
+static void bar_style(const struct sweep *s, FILE *f)
 {
+	fprintf(f, "set xrange [-0.5:%zu.5]\n", s->npoints - 1);
 	fputs("set style data histograms\nset style histogram errorbars gap 1.5 linewidth 1\n"
-	      "set style fill solid 0.85 border rgb '#333333'\nset boxwidth 0.9\n",
+	      "set style fill solid 0.6 border rgb '#333333'\nset boxwidth 0.9\n",
 	      f);
 }
 
@@ -208,7 +209,7 @@ static size_t count_columns(const struct report *r)
 #define ENTRY_MARK 34 /* pixels for the mark of an entry, and before the next entry */
 #define ENTRY_GAP  18
 #define LINE	   18 /* height of a row */
-#define TITLE	   30 /* height of the figure's title */
+#define TITLE	   26 /* height of a line of the figure's title */
 
 static double entry_width(const struct report *r, size_t k)
 {
@@ -257,7 +258,7 @@ unsigned int svg_facets_height(const struct report *r)
 {
 	size_t columns = count_columns(r), rows = (count_panels(r->sweep) + columns - 1) / columns;
 
-	return TITLE + LINE * legend_rows(r) + (unsigned int)rows * 270;
+	return TITLE * svg_title_lines(r->sweep) + LINE * legend_rows(r) + (unsigned int)rows * 270;
 }
 
 static void legend_entry(const struct grid *g, size_t k, double x, double y, FILE *f)
@@ -285,7 +286,7 @@ static void legend_entry(const struct grid *g, size_t k, double x, double y, FIL
 static void legend(const struct grid *g, FILE *f)
 {
 	const struct report *r = g->report;
-	double y = TITLE + LINE / 2.0 - 2, width;
+	double y = TITLE * svg_title_lines(r->sweep) + LINE / 2.0 - 2, width;
 
 	for (size_t k = 0, end; k < r->sweep->nseries; k = end, y += LINE) {
 		double x;
@@ -324,13 +325,8 @@ static void facets(const struct grid *g, FILE *f)
 	const struct sweep *s = r->sweep;
 	size_t panels = count_panels(s), columns = count_columns(r);
 
-	fprintf(f, "set multiplot layout %zu,%zu title ", (panels + columns - 1) / columns,
-		columns);
-	svg_title(s, f);
-	/* Each row of the legend takes a line of the title. */
-	for (unsigned int i = 0; i < legend_rows(r); i++)
-		fputs(".\"\\n \"", f);
-	fputs(" font ',14'\nunset key\n", f);
+	svg_layout(s, (panels + columns - 1) / columns, columns, legend_rows(r), f);
+	fputs("unset key\n", f);
 	legend(g, f);
 	if (r->plot == PLOT_LINES)
 		svg_x_points(&g->x, s, plot_width(r), f);
@@ -348,7 +344,6 @@ static void facets(const struct grid *g, FILE *f)
 		plot(g, label, length, f);
 		fputs("unset label\nunset arrow\n", f);
 	}
-	fputs("unset multiplot\n", f);
 }
 
 /* Draws one point: bars in a row with their names below. */
@@ -374,7 +369,7 @@ static void single_bars(const struct report *r, const struct axis *y, const stru
 		fprintf(f, " 0x%s\n", svg_colour(look[k].colour) + 1);
 	}
 	fputs("END_OF_DATA\nunset key\nset boxwidth 0.7\n"
-	      "set style fill solid 0.85 border rgb '#333333'\n",
+	      "set style fill solid 0.6 border rgb '#333333'\n",
 	      f);
 	turn_series_names(s, width, f);
 	fputs("plot $all using 1:3:6:xtic(2) with boxes linecolor rgb variable, "
@@ -417,7 +412,7 @@ int svg_grid(const struct report *r, struct look *look, FILE *f)
 		return 0;
 	}
 	if (r->plot == PLOT_BARS) {
-		bar_style(f);
+		bar_style(r->sweep, f);
 		turn_point_names(r->sweep, plot_width(r), f);
 	} else if (!r->facets) {
 		svg_x_points(&g.x, r->sweep, plot_width(r), f);
@@ -444,9 +439,8 @@ void svg_compare(const struct report *r, const struct look *look, FILE *f)
 {
 	const struct sweep *s = r->sweep;
 
-	fputs("set multiplot layout 2,3 title ", f);
-	svg_title(s, f);
-	fputs(" font ',14'\nset xtics font ',11'\nset xlabel ''\n", f);
+	svg_layout(s, 2, 3, 0, f);
+	fputs("set xtics font ',11'\nset xlabel ''\n", f);
 	for (size_t i = 0; i < sizeof(compared) / sizeof(compared[0]); i++) {
 		struct report one = *r;
 
@@ -460,5 +454,4 @@ void svg_compare(const struct report *r, const struct look *look, FILE *f)
 		svg_y_axis(&y, "", f);
 		single_bars(&one, &y, look, panel_width(3), f);
 	}
-	fputs("unset multiplot\n", f);
 }

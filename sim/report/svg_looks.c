@@ -10,10 +10,11 @@
 
 #include "sim/report/svg.h"
 
-#define FIRST_MARK 4 /* gnuplot's square; the marks before it are crosses */
-#define MARKS	   10
-#define DASHES	   5
-#define ON_ANOTHER 0.025 /* of the height */
+#define FIRST_MARK  4 /* gnuplot's square; the marks before it are crosses */
+#define MARKS	    10
+#define DASHES	    5
+#define TITLE_WIDTH 92	  /* characters */
+#define ON_ANOTHER  0.025 /* of the height */
 
 static const char *const colours[SVG_COLOURS] = {"#000000", "#E69F00", "#56B4E9", "#009E73",
 						 "#0072B2", "#D55E00", "#CC79A7", "#8A7500"};
@@ -163,10 +164,49 @@ void svg_empty(FILE *f)
 	      f);
 }
 
-void svg_title(const struct sweep *s, FILE *f)
+/* Where the title is broken: at the last blank that leaves a line of TITLE_WIDTH; 0: nowhere. */
+static size_t title_break(const char *title)
+{
+	size_t at = TITLE_WIDTH;
+
+	if (strlen(title) <= TITLE_WIDTH)
+		return 0;
+	while (at && title[at] != ' ')
+		at--;
+	return at;
+}
+
+static void whole_title(const struct sweep *s, char *out, size_t size)
+{
+	snprintf(out, size, "%s: %s", s->id, s->title);
+}
+
+unsigned int svg_title_lines(const struct sweep *s)
 {
 	char title[512];
 
-	snprintf(title, sizeof(title), "%s: %s", s->id, s->title);
-	svg_quoted(f, title);
+	whole_title(s, title, sizeof(title));
+	return title_break(title) ? 2 : 1;
+}
+
+void svg_layout(const struct sweep *s, size_t rows, size_t columns, unsigned int legend, FILE *f)
+{
+	char title[512];
+	size_t at;
+
+	whole_title(s, title, sizeof(title));
+	at = title_break(title);
+	fprintf(f, "set multiplot layout %zu,%zu title ", rows, columns);
+	if (at) {
+		title[at] = '\0';
+		svg_quoted(f, title);
+		fputs(".\"\\n\".", f);
+		svg_quoted(f, title + at + 1);
+	} else {
+		svg_quoted(f, title);
+	}
+	/* Each row of a legend takes a line of the title. */
+	for (unsigned int i = 0; i < legend; i++)
+		fputs(".\"\\n \"", f);
+	fputs(" font ',14'\n", f);
 }

@@ -108,7 +108,7 @@ static void add_dots(const struct sweep *sweep, enum probe_column column, struct
 		for (uint32_t i = 0; i < r->nrows; i++)
 			axis_values_add(v, &r->rows[i].v[column], NULL, 1);
 	}
-	v->lowest_most = v->most; /* a dot near 0 needs no logarithmic axis */
+	v->lowest_middle = v->most; /* a dot near 0 needs no logarithmic axis */
 }
 
 static void svg_scatter_axes(const struct report *r, const struct scatter *s, const char *y,
@@ -129,10 +129,7 @@ static void svg_scatter_axes(const struct report *r, const struct scatter *s, co
 		add_dots(r->sweep, s->y[i], &v);
 	axis_fit(&a, &v, r->log_y);
 	svg_y_axis(&a, y, f);
-	/* The title stands above the legend. */
-	fputs("set multiplot layout 1,1 title ", f);
-	svg_title(r->sweep, f);
-	fputs(" font ',14'\nunset title\nset key outside top center horizontal\n"
+	fputs("set key outside top center horizontal\n"
 	      "set style fill transparent solid 0.5 noborder\n",
 	      f);
 }
@@ -148,7 +145,7 @@ static void plane(const struct report *r, const struct scatter *s, FILE *f)
 	fprintf(f,
 		"plot $c0 with points pointtype 6 pointsize 0.7 linecolor rgb '%s' title "
 		"'faster here', $c1 with points pointtype 7 pointsize 0.6 linecolor rgb '%s' "
-		"title 'faster there'\nunset multiplot\n",
+		"title 'faster there'\n",
 		svg_colour(4), svg_colour(5));
 }
 
@@ -191,5 +188,5 @@ void svg_scatter(const struct report *r, FILE *f)
 			n == 1 ? "title 'an execution, first seed'" : "notitle", i, rgb);
 		svg_quoted(f, n == 1 ? "mean of a tenth of all executions" : title);
 	}
-	fputs("\nunset multiplot\n", f);
+	fputc('\n', f);
 }

@@ -117,7 +117,8 @@ void svg_time(const struct report *r, FILE *f)
 	size_t n = sizeof(load_panels) / sizeof(load_panels[0]);
 
 	time_data(s, panels, n, f);
-	fprintf(f, "set multiplot layout %zu,1\nset lmargin 12\nset rmargin 30\n", n);
+	svg_layout(s, n, 1, 0, f);
+	fprintf(f, "set lmargin 12\nset rmargin 30\n");
 	for (size_t i = 0; i < n; i++) {
 		struct axis a;
 		double low, high;
@@ -131,7 +132,6 @@ void svg_time(const struct report *r, FILE *f)
 			time_panel(s, i, f);
 		else
 			svg_empty(f);
-		fputs("unset title\nunset key\n", f);
+		fputs("unset key\n", f);
 	}
-	fputs("unset multiplot\n", f);
 }
