@@ -68,22 +68,13 @@ static void configurations(FILE *f)
 
 /* --- ways into the page ------------------------------------------------------------ */
 
-static bool has_figure(const struct page *page, const struct paper *p)
-{
-	for (size_t i = 0; i < page->n; i++)
-		if (page->reports[i].experiment &&
-		    !strcmp(page->reports[i].experiment->paper, p->name))
-			return true;
-	return false;
-}
-
 static void navigation(const struct page *page, FILE *f)
 {
 	const struct paper *p;
 
 	fputs("<details><summary>All figures by name</summary><nav>", f);
 	for (size_t i = 0; (p = paper_at(i)); i++) {
-		if (!has_figure(page, p))
+		if (!page_has_paper(page, p->name))
 			continue;
 		fprintf(f, "<p><b>%s</b> ", p->name);
 		for (size_t k = 0; k < page->n; k++) {
@@ -140,7 +131,7 @@ static void filter(const struct page *page, FILE *f)
 	      "<label>paper <select name=\"paper\"><option value=\"\">all</option>",
 	      f);
 	for (size_t i = 0; (p = paper_at(i)); i++)
-		if (has_figure(page, p))
+		if (page_has_paper(page, p->name))
 			choice(f, p->name, p->name);
 	fputs("</select></label><label>verdict <select name=\"verdict\"><option value=\"\">all"
 	      "</option>",
@@ -211,7 +202,7 @@ int page_write(const struct page *page, struct output *o, FILE *f)
 	navigation(page, f);
 	filter(page, f);
 	for (size_t i = 0; (p = paper_at(i)) && !ret; i++)
-		if (has_figure(page, p))
+		if (page_has_paper(page, p->name))
 			ret = page_paper(page, p, o, f);
 	rules(f);
 	configurations(f);

@@ -18,7 +18,7 @@ struct reasons {
 	const struct page *page;
 	const struct paper *paper;
 	struct told {
-		const char *why, *bound;
+		const char *why;
 		size_t claims;
 	} * list;
 	size_t n;
@@ -35,16 +35,10 @@ static const char *reason_of(const struct judged *j)
 	return j->judgement.verdict == VERDICT_HOLDS ? NULL : j->claim->why;
 }
 
-static bool same_reason(const struct told *t, const struct claim *c)
-{
-	return !strcmp(t->why, c->why) &&
-	       !strcmp(t->bound ? t->bound : "", c->bound ? c->bound : "");
-}
-
 static struct told *reason_find(const struct reasons *all, const struct claim *c)
 {
 	for (size_t i = 0; i < all->n; i++)
-		if (same_reason(&all->list[i], c))
+		if (!strcmp(all->list[i].why, c->why))
 			return &all->list[i];
 	return NULL;
 }
@@ -61,7 +55,7 @@ static int reason_add(struct reasons *all, const struct claim *c)
 	if (!grown)
 		return -ENOMEM;
 	all->list = grown;
-	all->list[all->n++] = (struct told){c->why, c->bound, 1};
+	all->list[all->n++] = (struct told){c->why, 1};
 	return 0;
 }
 
@@ -89,10 +83,59 @@ static unsigned int reason_number(const struct reasons *all, const struct told *
 	return t->claims > 1 ? number : 0;
 }
 
-static void see_bound(const char *bound, FILE *f)
+static bool gives(const struct judged *j, const struct told *t)
 {
-	if (bound)
-		fprintf(f, " See <a href=\"#%s\">%s</a>.", bound, bound);
+	return reason_of(j) && !strcmp(j->claim->why, t->why);
+}
+
+/* Whether a claim before this one gives the same reason and bound. */
+static bool bound_told(const struct reasons *all, const struct told *t, size_t report, size_t n)
+{
+	const char *bound = all->page->reports[report].judged[n].claim->bound;
+
+	for (size_t i = 0; i <= report; i++) {
+		const struct report *r = &all->page->reports[i];
+		size_t end = i == report ? n : r->njudged;
+
+		for (size_t k = 0; in_paper(r, all->paper) && k < end; k++)
+			if (gives(&r->judged[k], t) && r->judged[k].claim->bound &&
+			    !strcmp(r->judged[k].claim->bound, bound))
+				return true;
+	}
+	return false;
+}
+
+/* Links to an experiment, if its paper is on the page. */
+static void link_to(const struct page *page, const char *id, FILE *f)
+{
+	const struct experiment *e = experiment_find(id);
+
+	if (e && page_has_paper(page, e->paper))
+		fprintf(f, "<a href=\"#%s\">%s</a>", e->id, e->id);
+	else
+		html_escaped(f, id);
+}
+
+/* Links to the experiments that back a reason. */
+static void see_bounds(const struct reasons *all, const struct told *t, FILE *f)
+{
+	const char *comma = " See ";
+
+	for (size_t i = 0; i < all->page->n; i++) {
+		const struct report *r = &all->page->reports[i];
+
+		for (size_t k = 0; in_paper(r, all->paper) && k < r->njudged; k++) {
+			const char *bound = r->judged[k].claim->bound;
+
+			if (!gives(&r->judged[k], t) || !bound || bound_told(all, t, i, k))
+				continue;
+			fputs(comma, f);
+			link_to(all->page, bound, f);
+			comma = ", ";
+		}
+	}
+	if (*comma == ',')
+		fputc('.', f);
 }
 
 /* Links to all claims that give the reason. */
@@ -104,7 +147,7 @@ static void reason_claims(const struct reasons *all, const struct told *t, FILE 
 		const struct report *r = &all->page->reports[i];
 
 		for (size_t k = 0; in_paper(r, all->paper) && k < r->njudged; k++) {
-			if (!reason_of(&r->judged[k]) || !same_reason(t, r->judged[k].claim))
+			if (!gives(&r->judged[k], t))
 				continue;
 			fprintf(f, "%s<a href=\"#%s.%zu\">%s.%zu</a>", comma, r->sweep->id, k + 1,
 				r->sweep->id, k + 1);
@@ -132,7 +175,7 @@ static void reasons_table(const struct reasons *all, FILE *f)
 			number);
 		html_escaped(f, t->why);
 		fputc('.', f);
-		see_bound(t->bound, f);
+		see_bounds(all, t, f);
 		fputs("</td><td>", f);
 		reason_claims(all, t, f);
 		fputs("</td></tr>", f);
@@ -191,7 +234,7 @@ static void why(const struct reasons *all, const struct judged *j, FILE *f)
 	} else {
 		html_escaped(f, t->why);
 		fputc('.', f);
-		see_bound(t->bound, f);
+		see_bounds(all, t, f);
 	}
 	fputs("</span>", f);
 }

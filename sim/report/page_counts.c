@@ -16,6 +16,15 @@ struct count {
 	unsigned int of[TYPES][VERDICTS];
 };
 
+bool page_has_paper(const struct page *page, const char *paper)
+{
+	for (size_t i = 0; i < page->n; i++)
+		if (page->reports[i].experiment &&
+		    !strcmp(page->reports[i].experiment->paper, paper))
+			return true;
+	return false;
+}
+
 const char *page_verdict_class(enum verdict v)
 {
 	static const char *const classes[VERDICTS] = {

@@ -3,8 +3,12 @@
 #ifndef SIM_REPORT_PAGE_COUNTS_H
 #define SIM_REPORT_PAGE_COUNTS_H
 
+#include <stdbool.h>
+
 #include "sim/report/page.h"
 
+/* Whether the page has a section of this paper. */
+bool page_has_paper(const struct page *page, const char *paper);
 /* A class of the page's style: "yes", "no" ... */
 const char *page_verdict_class(enum verdict v);
 /* Whose claim it is: the name of a paper, or "OURS". */

@@ -201,18 +201,21 @@ static const char *paper_of(const struct headline *h)
 }
 
 /* Writes the paper's name over all its rows. */
-static void paper_cell(size_t i, FILE *f)
+static void paper_cell(const struct page *page, size_t i, FILE *f)
 {
 	const struct headline *h = headline_at(i), *next;
-	const struct paper *p = paper_find(paper_of(h));
+	const char *name = paper_of(h);
+	const struct paper *p = paper_find(name);
 	size_t rows = 1;
 
-	while ((next = headline_at(i + rows)) && !strcmp(paper_of(next), paper_of(h)))
+	while ((next = headline_at(i + rows)) && !strcmp(paper_of(next), name))
 		rows++;
-	fprintf(f, "<th scope=\"rowgroup\" rowspan=\"%zu\"><a href=\"#paper-%s\" title=\"", rows,
-		paper_of(h));
+	fprintf(f, "<th scope=\"rowgroup\" rowspan=\"%zu\" title=\"", rows);
 	html_escaped(f, p ? p->title : "");
-	fprintf(f, "\">%s</a></th>", paper_of(h));
+	if (page_has_paper(page, name))
+		fprintf(f, "\"><a href=\"#paper-%s\">%s</a></th>", name, name);
+	else
+		fprintf(f, "\">%s</th>", name);
 }
 
 static void headline_row(const struct page *page, size_t i, FILE *f)
@@ -227,7 +230,7 @@ static void headline_row(const struct page *page, size_t i, FILE *f)
 	fprintf(f, "<tr%s data-id=\"%s\" data-claim=\"%d\">", first ? " class=\"first\"" : "",
 		h->id, headline_find(h, experiment_find(h->id)) + 1);
 	if (first)
-		paper_cell(i, f);
+		paper_cell(page, i, f);
 	fputs("<td>", f);
 	html_escaped(f, h->says);
 	fputs("</td><td class=\"num\">", f);

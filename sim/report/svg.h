@@ -15,7 +15,11 @@ struct look {
 	unsigned int mark, dash;
 };
 
+#define SVG_COLOUR 8 /* bytes of "#rrggbb" */
+
 const char *svg_colour(unsigned int i);
+/* The same colour for areas, on which intervals are seen; returns OUT. */
+const char *svg_light(unsigned int i, char out[SVG_COLOUR]);
 /* Chooses a look for each series: that of its policy if it is free, else the next free
  * one. With facets, series that differ only in the facet look alike. */
 void svg_looks(const struct report *r, struct look *out);

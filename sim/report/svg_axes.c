@@ -6,6 +6,27 @@
 
 #include "sim/report/svg.h"
 
+#define TITLE_LONG 210 /* pixels: more than the height of a panel */
+
+/* Breaks a title that is longer than its axis at the blank nearest to its middle. */
+static void broken_title(FILE *f, char *text)
+{
+	size_t n = strlen(text), best = 0;
+
+	for (size_t i = 1; axis_text_width(text) > TITLE_LONG && i < n; i++)
+		if (text[i] == ' ' &&
+		    (!best || labs((long)(2 * i) - (long)n) < labs((long)(2 * best) - (long)n)))
+			best = i;
+	if (!best) {
+		svg_quoted(f, text);
+		return;
+	}
+	text[best] = '\0';
+	svg_quoted(f, text);
+	fputs(".\"\\n\".", f);
+	svg_quoted(f, text + best + 1);
+}
+
 /* Writes TITLE; a logarithmic scale is said in its brackets, or in brackets of its own. */
 static void axis_title(const char *title, bool log, FILE *f)
 {
@@ -18,7 +39,7 @@ static void axis_title(const char *title, bool log, FILE *f)
 		snprintf(text, sizeof(text), "%.*s, log scale)", (int)(n - 1), title);
 	else
 		snprintf(text, sizeof(text), "%s%s(log scale)", title, n ? " " : "");
-	svg_quoted(f, text);
+	broken_title(f, text);
 }
 
 void svg_y_axis(const struct axis *a, const char *title, FILE *f)
@@ -44,7 +65,7 @@ void svg_x_points(const struct axis *a, const struct sweep *s, double length, FI
 	const char *comma = "";
 
 	fputs("set xlabel ", f);
-	axis_title(s->x_name, a->log, f);
+	axis_title(s->x_name, a->log, f); /* broken in narrow panels, too */
 	fprintf(f, "\n%sset logscale x\nset xrange [%.9g:%.9g]\n", a->log ? "" : "un", a->low,
 		a->high);
 	for (size_t p = 0; at && label && fits && p < s->npoints; p++) {

@@ -106,8 +106,10 @@ static void plot_line(const struct grid *g, size_t k, FILE *f)
 
 static void plot_bars(const struct grid *g, size_t k, FILE *f)
 {
+	char colour[SVG_COLOUR];
+
 	fprintf(f, "$d%zu using 3:4:5:xtic(1) linecolor rgb '%s' ", k,
-		svg_colour(g->look[k].colour));
+		svg_light(g->look[k].colour, colour));
 }
 
 /* Plots the series of a facet; those of panels have their names in a legend of all. */
@@ -173,7 +175,7 @@ static void bar_style(const struct sweep *s, FILE *f)
 {
 	fprintf(f, "set xrange [-0.5:%zu.5]\n", s->npoints - 1);
 	fputs("set style data histograms\nset style histogram errorbars gap 1.5 linewidth 1\n"
-	      "set style fill solid 0.6 border rgb '#333333'\nset boxwidth 0.9\n",
+	      "set style fill solid 1 border rgb '#333333'\nset boxwidth 0.9\n",
 	      f);
 }
 
@@ -209,7 +211,7 @@ static size_t count_columns(const struct report *r)
 #define ENTRY_MARK 34 /* pixels for the mark of an entry, and before the next entry */
 #define ENTRY_GAP  18
 #define LINE	   18 /* height of a row */
-#define TITLE	   26 /* height of a line of the figure's title */
+#define TITLE	   30 /* height of the title, if it has one line */
 
 static double entry_width(const struct report *r, size_t k)
 {
@@ -254,17 +256,24 @@ static unsigned int legend_rows(const struct report *r)
 	return rows;
 }
 
+static unsigned int head_height(const struct report *r)
+{
+	return TITLE + (svg_title_lines(r->sweep) - 1) * LINE;
+}
+
 unsigned int svg_facets_height(const struct report *r)
 {
 	size_t columns = count_columns(r), rows = (count_panels(r->sweep) + columns - 1) / columns;
 
-	return TITLE * svg_title_lines(r->sweep) + LINE * legend_rows(r) + (unsigned int)rows * 270;
+	return head_height(r) + LINE * legend_rows(r) +
+	       (unsigned int)rows * (columns == 1 ? 310 : 270);
 }
 
 static void legend_entry(const struct grid *g, size_t k, double x, double y, FILE *f)
 {
 	const struct look *look = &g->look[k];
 	bool bars = g->report->plot == PLOT_BARS;
+	char colour[SVG_COLOUR];
 	double height = svg_facets_height(g->report), at = 1 - y / height;
 
 	if (!bars)
@@ -277,7 +286,8 @@ static void legend_entry(const struct grid *g, size_t k, double x, double y, FIL
 		"set label '' at screen %.4f,%.4f point pointtype %u pointsize %.1f linecolor rgb "
 		"'%s'\nset label ",
 		(x + (ENTRY_MARK - 8) / 2.0) / SVG_WIDTH, at, bars ? 5 : look->mark,
-		bars ? 1.4 : 0.9, svg_colour(look->colour));
+		bars ? 1.4 : 0.9,
+		bars ? svg_light(look->colour, colour) : svg_colour(look->colour));
 	svg_quoted(f, svg_short_label(g->report, k));
 	fprintf(f, " at screen %.4f,%.4f left\n", (x + ENTRY_MARK) / SVG_WIDTH, at);
 }
@@ -286,7 +296,7 @@ static void legend_entry(const struct grid *g, size_t k, double x, double y, FIL
 static void legend(const struct grid *g, FILE *f)
 {
 	const struct report *r = g->report;
-	double y = TITLE * svg_title_lines(r->sweep) + LINE / 2.0 - 2, width;
+	double y = head_height(r) + LINE / 2.0, width;
 
 	for (size_t k = 0, end; k < r->sweep->nseries; k = end, y += LINE) {
 		double x;
@@ -360,16 +370,17 @@ static void single_bars(const struct report *r, const struct axis *y, const stru
 	fputs("$all << END_OF_DATA\n", f);
 	for (size_t k = 0; k < s->nseries; k++) {
 		struct interval i = sweep_mean(s, 0, k, r->y);
+		char colour[SVG_COLOUR];
 
 		fprintf(f, "%zu ", k);
 		svg_quoted(f, s->series[k].label);
 		svg_value(f, i.mean);
 		svg_value(f, isfinite(i.low) ? fmax(i.low, y->low) : i.low);
 		svg_value(f, isfinite(i.high) ? fmin(i.high, y->high) : i.high);
-		fprintf(f, " 0x%s\n", svg_colour(look[k].colour) + 1);
+		fprintf(f, " 0x%s\n", svg_light(look[k].colour, colour) + 1);
 	}
 	fputs("END_OF_DATA\nunset key\nset boxwidth 0.7\n"
-	      "set style fill solid 0.6 border rgb '#333333'\n",
+	      "set style fill solid 1 border rgb '#333333'\n",
 	      f);
 	turn_series_names(s, width, f);
 	fputs("plot $all using 1:3:6:xtic(2) with boxes linecolor rgb variable, "

@@ -5,6 +5,7 @@
  * colour in all figures.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -33,6 +34,19 @@ static const struct look looks[] = {
 const char *svg_colour(unsigned int i)
 {
 	return colours[i % SVG_COLOURS];
+}
+
+const char *svg_light(unsigned int i, char out[SVG_COLOUR])
+{
+	unsigned long rgb = strtoul(svg_colour(i) + 1, NULL, 16);
+	unsigned int part[3];
+
+	for (int k = 0; k < 3; k++) {
+		part[k] = (unsigned int)(rgb >> (16 - 8 * k)) & 0xff;
+		part[k] = 255 - (255 - part[k]) * 5 / 8;
+	}
+	snprintf(out, SVG_COLOUR, "#%02x%02x%02x", part[0], part[1], part[2]);
+	return out;
 }
 
 const char *svg_short_label(const struct report *r, size_t series)
