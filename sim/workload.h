@@ -23,6 +23,8 @@ struct workload_ops {
 	void (*free)(void *state);
 };
 
+#define WORKLOAD_RUNS_MAX 16 /* runs of a trace that are numbered here */
+
 struct workload_info {
 	char source[256]; /* "generator acm, 30 % parallel", "CSD trace, run 2" */
 	char hash[72];	  /* "sha256:..." of a file's content, or of a generator's parameters */
@@ -32,6 +34,8 @@ struct workload_info {
 	const char *synthetic; /* generated fields that the source does not hold, or "" */
 	uint64_t left_out; /* records that are no jobs (never ran) or that the options exclude */
 	char note[192];	   /* what the user should know about how it was read, or "" */
+	uint32_t runs; /* CSD: the runs that the trace holds, and the number of each; 0: none */
+	int32_t run[WORKLOAD_RUNS_MAX];
 	uint32_t kinds;
 	char kind[SIM_KINDS_MAX][32];
 };
@@ -126,6 +130,21 @@ enum generator_lifetime {
 	LIFETIME_GAMMA,	   /* mean; lifetime_shape holds the standard deviation */
 };
 
+/* A process of a trace. */
+struct sim_process {
+	double arrival_ms, cpu_ms;
+	uint32_t host;
+};
+
+/* The part of a process trace that gives arrivals, homes and computation (process_trace.h). */
+struct generator_part {
+	const struct sim_process *v; /* stays until the program ends; NULL: all is drawn */
+	uint64_t n;
+	uint32_t hosts;
+	double gap_scale, cpu_scale;
+	char about[160], hash[72];
+};
+
 struct generator_params {
 	uint64_t seed;
 	char name[64];
@@ -141,6 +160,7 @@ struct generator_params {
 	const double *home_weights; /* used instead of the skew; borrowed, or NULL */
 	enum generator_lifetime lifetime;
 	double lifetime_mean_ms, lifetime_shape, lifetime_max_ms;
+	struct generator_part part;
 	uint32_t kinds;
 	struct generator_kind kind[SIM_KINDS_MAX];
 };

@@ -79,6 +79,12 @@ const char *cli_trace_name(const struct cli *cli, const char *trace);
  */
 int cli_check(const struct cli *cli, const struct sweep *s);
 
+/*
+ * Refuses options that change nothing in the runs of the N sweeps (effect.h), in a sentence that
+ * names the option.  Returns 0; CLI_USAGE or CLI_FAILED: the reason was printed.
+ */
+int cli_check_effect(const struct cli *cli, struct sweep *const *sweeps, size_t n);
+
 /* Runs the sweeps of REPORTS (all, or one shard to a part file), judges, prints and writes. */
 int cli_execute(struct cli *cli, struct report *reports, size_t n, bool page);
 /* Only judges, prints and writes results that exist.  SECONDS: duration of the runs; 0: unknown. */

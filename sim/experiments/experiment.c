@@ -14,7 +14,7 @@
 static const struct experiment *const tables[] = {
 	fc_experiments,	       fc_control_experiments, sld_experiments,	      acm_experiments,
 	acm_het_experiments,   com_experiments,	       zat_index_experiments, zat_experiments,
-	zat_bound_experiments, extra_experiments,      read_experiments,
+	zat_bound_experiments, extra_experiments,      read_experiments,	      gap_experiments,
 };
 
 static const struct paper *const papers[] = {
@@ -72,6 +72,41 @@ static int use_trace(struct sweep *s, const struct experiment *e, const char *tr
 	return ret ? ret : settings_parse(&s->settings, e->trace, err);
 }
 
+static bool is_generated(const char *workload)
+{
+	return workload && !strncmp(workload, "gen:", 4);
+}
+
+/*
+ * Adds EXTRA.  A trace as the workload of an experiment with generated jobs gives these their
+ * arrivals, homes and computation (process_trace.h); what the paper draws of these goes.
+ */
+static int add_extra(struct sweep *s, const struct settings *extra, struct iocom_err *err)
+{
+	static const char *const drawn[] = {"load.home_weights", "load.home_skew",
+					    "load.lifetime_shape"};
+	const char *trace = settings_get(extra, "workload");
+	char *generated = NULL;
+	int ret;
+
+	if (!trace || is_generated(trace) || !is_generated(settings_get(&s->settings, "workload")))
+		return settings_merge(&s->settings, extra);
+	if (strchr(trace, ','))
+		return iocom_err_set(err, -EINVAL, "workload: the path %s has a comma", trace);
+	generated = strdup(settings_get(&s->settings, "workload"));
+	if (!generated)
+		return -ENOMEM;
+	for (size_t i = 0; i < COUNT(drawn); i++)
+		settings_remove(&s->settings, drawn[i]);
+	ret = settings_merge(&s->settings, extra);
+	if (!ret)
+		ret = settings_set(&s->settings, "workload", generated);
+	if (!ret)
+		ret = settings_set(&s->settings, "load.trace", trace);
+	free(generated);
+	return ret;
+}
+
 static int base_settings(struct sweep *s, const struct experiment *e, const char *trace,
 			 const struct settings *extra, struct iocom_err *err)
 {
@@ -86,7 +121,7 @@ static int base_settings(struct sweep *s, const struct experiment *e, const char
 	if (!ret && trace && e->trace)
 		ret = use_trace(s, e, trace, err);
 	if (!ret && extra)
-		ret = settings_merge(&s->settings, extra);
+		ret = add_extra(s, extra, err);
 	return ret;
 }
 
@@ -137,6 +172,22 @@ static int experiment_fill(struct sweep *s, const struct experiment *e, const ch
 	return ret;
 }
 
+static struct sweep *experiment_grid(const struct experiment *e, uint32_t seeds, const char *trace,
+				     const struct settings *extra, struct iocom_err *err)
+{
+	struct sweep *s = sweep_new(e->id, e->title, e->x_name);
+
+	if (!s) {
+		iocom_err_set(err, -ENOMEM, "no memory");
+		return NULL;
+	}
+	s->seeds = seeds;
+	if (!experiment_fill(s, e, trace, extra, err))
+		return s;
+	sweep_free(s);
+	return NULL;
+}
+
 /* Adds JUDGED under reading R as a part of S. */
 static int add_judged(struct sweep *s, const struct experiment *judged, const struct reading *r,
 		      const struct settings *extra, struct iocom_err *err)
@@ -144,12 +195,13 @@ static int add_judged(struct sweep *s, const struct experiment *judged, const st
 	uint32_t seeds = s->seeds < READING_SEEDS ? s->seeds : READING_SEEDS;
 	struct settings all = {0};
 	struct sweep *part = NULL;
-	int ret = settings_parse(&all, r->settings, err);
+	bool other = r->other && !strcmp(r->other, judged->id);
+	int ret = settings_parse(&all, other ? r->other_settings : r->settings, err);
 
 	if (!ret && extra)
 		ret = settings_merge(&all, extra);
 	if (!ret)
-		part = experiment_sweep(judged, seeds, NULL, &all, err);
+		part = experiment_grid(judged, seeds, NULL, &all, err);
 	settings_free(&all);
 	return part ? sweep_add_part(s, part) : ret ? ret : -EINVAL;
 }
@@ -172,19 +224,25 @@ static int judged_parts(struct sweep *s, const struct experiment *e, const struc
 	return ret;
 }
 
+/* Adds the same experiment with equal starts. */
+static int equal_part(struct sweep *s, const struct experiment *e, const struct settings *extra,
+		      struct iocom_err *err)
+{
+	static const struct reading equal = {.settings = EQUAL_START};
+
+	return e->spread_series ? add_judged(s, e, &equal, extra, err) : 0;
+}
+
 struct sweep *experiment_sweep(const struct experiment *e, uint32_t seeds, const char *trace,
 			       const struct settings *extra, struct iocom_err *err)
 {
-	struct sweep *s = sweep_new(e->id, e->title, e->x_name);
+	struct sweep *s = experiment_grid(e, seeds, trace, extra, err);
 
-	if (!s) {
-		iocom_err_set(err, -ENOMEM, "no memory");
+	if (!s)
 		return NULL;
-	}
-	s->seeds = seeds;
 	s->keep_samples = e->plot == PLOT_SERIES;
 	s->keep_rows = e->plot == PLOT_SCATTER;
-	if (!experiment_fill(s, e, trace, extra, err) && !judged_parts(s, e, extra, err))
+	if (!equal_part(s, e, extra, err) && !judged_parts(s, e, extra, err))
 		return s;
 	sweep_free(s);
 	return NULL;

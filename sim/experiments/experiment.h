@@ -32,8 +32,9 @@ enum claim_kind {
 	/* Each of `a` is within a relative `band` (0: 15 %) of each of `b`. */
 	CLAIM_EQUAL,
 	/*
-	 * Each of `a` rises along the points (falls, if `down`): the last point differs
-	 * significantly from the first, and no step goes significantly back by more than 2 %.
+	 * Each of `a` rises along the points (falls, if `down`): the last point differs from the
+	 * first by the relative `band` at least (0: 5 %), and no point goes back by more than 2 %
+	 * from any before it.
 	 */
 	CLAIM_TREND,
 	/*
@@ -42,8 +43,7 @@ enum claim_kind {
 	 */
 	CLAIM_FLATTER,
 	/*
-	 * `a` over `b`, expressed as `by`, is `printed`: the measured value is within the
-	 * relative `band` (0: 25 %) of it.  The interval is reported too.
+	 * `a` over `b`, expressed as `by`, is within the relative `band` (0: 25 %) of `printed`.
 	 */
 	CLAIM_RATIO,
 	/*
@@ -53,7 +53,7 @@ enum claim_kind {
 	CLAIM_GROWTH,
 	/* The value of `a` itself is `printed`. */
 	CLAIM_VALUE,
-	/* `a` is least at the point `at`: no point is significantly below it by more than 2 %. */
+	/* `a` is least at the point `at`: no point is below it by more than 2 %. */
 	CLAIM_MINIMUM,
 	/* `a` falls to the point `at` and rises from there (both as CLAIM_TREND). */
 	CLAIM_VALLEY,
@@ -76,12 +76,16 @@ enum verdict {
 	VERDICTS
 };
 
+/* "Sensitive" is a change by this at least, "hardly" one by less. */
+#define CLAIM_SENSITIVE 0.10
+
 /* More seeds than this are not estimated. */
 #define VERDICT_SEEDS_MAX 10000
 
 struct judgement {
 	enum verdict verdict;
 	char measured[768]; /* the measured value with its interval, as text */
+	char start[256];    /* what of it is an unequal start (claim_start.h), or "" */
 	/*
 	 * The comparison that decides, or that is nearest to failing, and the bounds in which the
 	 * claim puts it: in the same unit; infinite where the claim is open.  n is 0 if there is
@@ -115,8 +119,7 @@ struct claim {
 	enum measure measure; /* default 0: M_SLOWDOWN, the mean slowdown */
 	bool down;
 	bool most;     /* CLAIM_BELOW: at more than half of the points, and for the mean */
-	bool at_least; /* CLAIM_RATIO, _GROWTH, _VALUE: holds too if the value is more than
-			* `printed` */
+	bool at_least; /* CLAIM_RATIO, _GROWTH, _VALUE: `printed` or more, without a band */
 	bool either;   /* CLAIM_RATIO: the gain or the reduction may match (O-43) */
 	enum ratio by;
 	enum claim_over over;
@@ -125,10 +128,18 @@ struct claim {
 	enum probe_column x, y, y2;
 	void (*code)(const struct claim_context *context, const struct claim *claim,
 		     struct judgement *out);
+	/*
+	 * A setting was chosen by the outcome of this claim: it is shown with its verdict but
+	 * counts no more.  A claim that became worse by the choice still counts.
+	 */
+	bool calibrates;
 	const char *reading; /* how we read an ambiguous text, or NULL */
 	const char *why;     /* if the claim does not hold: the reason as far as known */
 	const char *bound;   /* id of the experiment that supports `why`, or NULL */
 };
+
+/* What outputs say beside a claim that calibrates. */
+#define CALIBRATES_TEXT "a setting was chosen by it, so it is no evidence and does not count"
 
 /*
  * Judges CLAIM.  It never fails: a claim that cannot be judged is VERDICT_NOT_TESTED
@@ -168,10 +179,12 @@ struct scatter {
 
 /*
  * One value of a reading: the claims of some experiments are judged again with SETTINGS added.
- * The first reading of a list is the common configuration.
+ * The first reading of a list is the common configuration.  If the experiment OTHER is among
+ * them, it gets OTHER_SETTINGS instead.
  */
 struct reading {
 	const char *label, *settings;
+	const char *other, *other_settings;
 };
 
 /* Most runs of each cell when claims are judged again. */
@@ -209,7 +222,15 @@ struct experiment {
 	 */
 	const struct reading *readings;
 	const char *judged;
+	/*
+	 * The series that alone starts each task on a node of its own, or NULL.  The experiment
+	 * also runs with EQUAL_START, and each claim says what the series then gains.
+	 */
+	const char *spread_series;
 };
+
+/* The setting under which all policies start a job's tasks on nodes of their own. */
+#define EQUAL_START "parallel_start=1"
 
 /* A setting that all figures of a paper share, with its reason. */
 struct paper_setting {

@@ -94,7 +94,10 @@ static struct levels group_levels(const struct judge *j, unsigned int group)
 	}
 	l.need = j->need[group] ? j->need[group] : l.n;
 	l.yes = j->alpha / (double)(l.n >= l.need ? l.n - l.need + 1 : 1);
-	l.no = j->alpha / (double)(j->need[group] ? l.need : all ? all : 1) /
+	l.no = j->alpha /
+	       (double)(j->need[group] ? l.need
+			: all	       ? all
+				       : 1) /
 	       fmax(1, j->groups / 2.0);
 	return l;
 }
@@ -116,9 +119,8 @@ static enum verdict judge_group_verdict(const struct judge *j, unsigned int grou
 			beyond &= t->beyond && t->i.mean > t->high;
 		}
 		if (t->kind != JUDGE_VETO)
-			yes += t->kind == JUDGE_LEANS
-				       ? term_slack(t) >= 0
-				       : term_state(t, extra, l.yes) == STATE_TRUE;
+			yes += t->kind == JUDGE_LEANS ? term_slack(t) >= 0
+						      : term_state(t, extra, l.yes) == STATE_TRUE;
 	}
 	if (veto || no > l.n - l.need)
 		return beyond ? VERDICT_EXCEEDED : VERDICT_CONTRADICTED;
@@ -226,8 +228,7 @@ bool judge_end(struct judge *j, struct judgement *out, struct judge_term *shown)
 		out->high = shown->high;
 		out->unit = shown->i.ln ? ratio_name(RATIO_FACTOR) : NULL;
 		out->comparisons = (uint32_t)j->n;
-		out->more_seeds =
-			out->verdict == VERDICT_UNDECIDED ? seeds_to_decide(j) : 0;
+		out->more_seeds = out->verdict == VERDICT_UNDECIDED ? seeds_to_decide(j) : 0;
 	}
 	free(j->terms);
 	j->terms = NULL;
@@ -236,8 +237,7 @@ bool judge_end(struct judge *j, struct judgement *out, struct judge_term *shown)
 
 /* --- extremes -------------------------------------------------------------------- */
 
-void judge_extreme_begin(struct judge_extreme *e, const struct claim_context *context,
-			 bool largest)
+void judge_extreme_begin(struct judge_extreme *e, const struct claim_context *context, bool largest)
 {
 	*e = (struct judge_extreme){.largest = largest};
 	judge_begin(&e->j, context);
@@ -323,10 +323,9 @@ void judge_either(struct judgement *out, const struct judgement *a, const struct
 {
 	static const enum verdict order[] = {VERDICT_HOLDS, VERDICT_UNDECIDED, VERDICT_EXCEEDED,
 					     VERDICT_CONTRADICTED, VERDICT_NOT_TESTED};
-	uint32_t least = a->more_seeds && b->more_seeds ? (a->more_seeds < b->more_seeds
-								   ? a->more_seeds
-								   : b->more_seeds)
-							: a->more_seeds + b->more_seeds;
+	uint32_t least = a->more_seeds && b->more_seeds
+				 ? (a->more_seeds < b->more_seeds ? a->more_seeds : b->more_seeds)
+				 : a->more_seeds + b->more_seeds;
 	bool both = a->verdict == b->verdict;
 	struct judgement chosen = *b;
 

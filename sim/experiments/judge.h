@@ -28,8 +28,8 @@
 struct judge_term {
 	struct interval i;
 	double low, high; /* the bounds, in the unit of I; infinite: open */
-	int a, b;	/* for the sentence about it: numbers of rows */
-	size_t from, to; /* and of points */
+	int a, b;	  /* for the sentence about it: numbers of rows */
+	size_t from, to;  /* and of points */
 	unsigned int group;
 	enum {
 		JUDGE_COUNTS,

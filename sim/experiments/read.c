@@ -22,9 +22,13 @@ const struct paper own_paper = {"OURS", "Ours: readings that decide outcomes, cr
 	{                                                                                          \
 		NULL, 0, NULL                                                                      \
 	}
+#define READING(label_, settings_)                                                                 \
+	{                                                                                          \
+		.label = (label_), .settings = (settings_)                                         \
+	}
 #define READINGS_END                                                                               \
 	{                                                                                          \
-		NULL, NULL                                                                         \
+		.label = NULL                                                                      \
 	}
 
 static const struct series acm_five[] = {{NULL, "nlb", NULL},	  {NULL, "cpu-re", NULL},
@@ -49,7 +53,7 @@ static const struct series com_four[] = {{"CPU-aware", "cpu-re", NULL},
 /* --- READ-1 ------------------------------------------------------------------------ */
 
 static const struct reading readings_1[] = {
-	{"runnable", NULL}, {"resident", "cpu_load_runnable=0"}, READINGS_END};
+	READING("runnable", NULL), READING("resident", "cpu_load_runnable=0"), READINGS_END};
 static const struct point points_1[] = {
 	{"runnable", NAN, NULL}, {"resident", NAN, "cpu_load_runnable=0"}, POINTS_END};
 static const struct claim claims_1[] = {TURNS("READ-1", "ACM", "resident"),
@@ -58,7 +62,7 @@ static const struct claim claims_1[] = {TURNS("READ-1", "ACM", "resident"),
 /* --- READ-2 ------------------------------------------------------------------------ */
 
 static const struct reading readings_2[] = {
-	{"a delay", NULL}, {"at the disk", "page_fault_at_disk=1"}, READINGS_END};
+	READING("a delay", NULL), READING("at the disk", "page_fault_at_disk=1"), READINGS_END};
 static const struct point points_2[] = {
 	{"2, delay", NAN, "load.faults_per_ms=2"},
 	{"2, disk", NAN, "load.faults_per_ms=2 page_fault_at_disk=1"},
@@ -79,7 +83,7 @@ static const struct claim claims_2[] = {
 /* --- READ-3 ------------------------------------------------------------------------ */
 
 static const struct reading readings_3[] = {
-	{"all at home", NULL}, {"round-robin", "parallel_start=1"}, READINGS_END};
+	READING("all at home", NULL), READING("round-robin", "parallel_start=1"), READINGS_END};
 static const struct point points_3[] = {
 	{"all at home", NAN, NULL}, {"round-robin", NAN, "parallel_start=1"}, POINTS_END};
 static const struct claim claims_3[] = {TURNS("READ-3", "ACM", "round-robin"),
@@ -88,7 +92,7 @@ static const struct claim claims_3[] = {TURNS("READ-3", "ACM", "round-robin"),
 /* --- READ-4 ------------------------------------------------------------------------ */
 
 static const struct reading readings_4[] = {
-	{"as the trace", NULL}, {"homes alike", "load.home_weights=1"}, READINGS_END};
+	READING("as the trace", NULL), READING("homes alike", "load.home_weights=1"), READINGS_END};
 static const struct point points_4[] = {
 	{"homes alike", NAN, "load.home_weights=1"},
 	{"2 to 1", NAN, "load.home_weights=2:1"},
@@ -108,7 +112,7 @@ static const struct claim claims_4[] = {
 /* --- READ-5 ------------------------------------------------------------------------ */
 
 static const struct reading readings_5[] = {
-	{"a delay", NULL}, {"work for both disks", "transfer_disk_work=1"}, READINGS_END};
+	READING("a delay", NULL), READING("work for both disks", "transfer_disk_work=1"), READINGS_END};
 static const struct point points_5[] = {
 	{"A, delay", NAN, "nodes=60xacm-a"},
 	{"A, disk work", NAN, "nodes=60xacm-a transfer_disk_work=1"},
@@ -121,9 +125,9 @@ static const struct claim claims_5[] = {TURNS("READ-5", "ACM-HET", "work for bot
 
 /* --- READ-6 ------------------------------------------------------------------------ */
 
-static const struct reading readings_6[] = {{"common scale", NULL},
-					    {"a quarter of it", "cpu_scale=0.25"},
-					    {"twice it", "cpu_scale=2"},
+static const struct reading readings_6[] = {READING("common scale", NULL),
+					    READING("a quarter of it", "cpu_scale=0.25"),
+					    READING("twice it", "cpu_scale=2"),
 					    READINGS_END};
 static const struct claim claims_6[] = {
 	TURNS("READ-6", "ACM", "a quarter of it"), TURNS("READ-6", "ACM", "twice it"),
@@ -132,14 +136,14 @@ static const struct claim claims_6[] = {
 /* --- READ-7 ------------------------------------------------------------------------ */
 
 static const struct reading readings_7[] = {
-	{"as chosen", NULL},
-	{"local messages free", "local_messages_free=1"},
-	{"ports contend", "port_contention=1"},
-	{"demand at home", "com_decision=0"},
-	{"runnable tasks", "cpu_load_runnable=1"},
-	{"transit not counted", "transit_counts=0"},
-	{"half the arrivals", "load.interarrival_ms=1200"},
-	{"twice the arrivals", "load.interarrival_ms=300"},
+	READING("as chosen", NULL),
+	READING("local messages free", "local_messages_free=1"),
+	READING("ports contend", "port_contention=1"),
+	READING("demand at home", "com_decision=0"),
+	READING("runnable tasks", "cpu_load_runnable=1"),
+	READING("transit not counted", "transit_counts=0"),
+	READING("half the arrivals", "load.interarrival_ms=1200"),
+	READING("twice the arrivals", "load.interarrival_ms=300"),
 	READINGS_END,
 };
 static const struct point points_7[] = {
@@ -163,7 +167,7 @@ static const struct claim claims_7[] = {
 /* --- READ-8 ------------------------------------------------------------------------ */
 
 static const struct reading readings_8[] = {
-	{"a threshold", NULL}, {"none", "io_significance=0"}, READINGS_END};
+	READING("a threshold", NULL), READING("none", "io_significance=0"), READINGS_END};
 static const struct claim claims_8[] = {
 	TURNS("READ-8", "ACM", "none"),
 	TURNS("READ-8", "ACM-HET", "none"),

@@ -156,9 +156,15 @@ struct interval stats_at(struct interval i, double alpha)
 
 struct interval stats_jackknife(double all, const double *without, size_t n)
 {
-	double pseudo[n ? n : 1];
+	struct interval out = {all, all, all, n, 0, false};
+	double squares = 0;
 
+	if (!isfinite(all))
+		return STATS_UNKNOWN;
+	/* Around the statistic itself rather than the mean of those without a seed: that cannot be
+	 * less. */
 	for (size_t i = 0; i < n; i++)
-		pseudo[i] = (double)n * all - (double)(n - 1) * without[i];
-	return stats_mean(pseudo, n);
+		squares += (without[i] - all) * (without[i] - all);
+	out.sd = sqrt((double)(n - 1) * squares);
+	return stats_at(out, STATS_ALPHA);
 }

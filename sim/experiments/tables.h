@@ -35,5 +35,6 @@ extern const struct experiment zat_bound_experiments[]; /* ours: what determines
 extern const struct experiment zat_index_experiments[]; /* responses by load index */
 extern const struct experiment extra_experiments[];	/* ours: bounds, controller, cross-checks */
 extern const struct experiment read_experiments[];	/* READ-1 .. READ-8: the readings */
+extern const struct experiment gap_experiments[];	/* ours: gaps chosen by outcomes */
 
 #endif

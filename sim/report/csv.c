@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * Results as CSV (RFC 4180 after the comment lines, which begin with "#"): a row for each point
- * and series; for each measure its mean over the seeds and the ends of its 95 % interval.
+ * and series; for each measure its mean over the seeds and the ends of its 95 % interval.  A point
+ * of several sweeps has a column for each swept setting.
  */
 #include <math.h>
 #include <string.h>
@@ -38,9 +39,39 @@ static void csv_number(FILE *f, double value)
 		fprintf(f, "%.9g", value);
 }
 
-static void report_csv_header(const struct sweep *s, const bool *has, FILE *f)
+/* Returns the settings of the points if several were swept, else NULL. */
+static const struct settings *swept(const struct report *r)
 {
-	quoted(f, s->x_name[0] ? s->x_name : "point");
+	const struct sweep *s = r->sweep;
+
+	return !r->experiment && s->npoints && s->points[0].settings.n > 1 ? &s->points[0].settings
+									    : NULL;
+}
+
+/* Writes the names of the columns that say which point it is; POINT: its values instead. */
+static void point_columns(const struct report *r, const struct sweep_point *point, FILE *f)
+{
+	const struct settings *names = swept(r);
+
+	if (!names) {
+		quoted(f, point ? point->label : r->sweep->x_name[0] ? r->sweep->x_name : "point");
+		return;
+	}
+	for (size_t i = 0; i < names->n; i++) {
+		const char *value = point ? settings_get(&point->settings, names->v[i].name)
+					  : names->v[i].name;
+
+		if (i)
+			fputc(',', f);
+		quoted(f, value ? value : "");
+	}
+}
+
+static void report_csv_header(const struct report *r, const bool *has, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+
+	point_columns(r, NULL, f);
 	fputs(",series,policy,seeds", f);
 	for (unsigned int m = 0; m < M_COUNT; m++) {
 		char name[64];
@@ -74,10 +105,10 @@ int report_csv(const struct report *r, FILE *f)
 		return ret;
 	for (unsigned int m = 0; m < M_COUNT; m++)
 		has[m] = sweep_has(s, m);
-	report_csv_header(s, has, f);
+	report_csv_header(r, has, f);
 	for (size_t p = 0; p < s->npoints; p++) {
 		for (size_t k = 0; k < s->nseries; k++) {
-			quoted(f, s->points[p].label);
+			point_columns(r, &s->points[p], f);
 			fputc(',', f);
 			quoted(f, s->series[k].label);
 			fputc(',', f);
@@ -106,7 +137,8 @@ int report_samples_csv(const struct report *r, FILE *f)
 
 	if (ret)
 		return ret;
-	fputs("point,series,time_s,cpu_utilisation,disk_utilisation,tasks_mean,tasks_max,"
+	point_columns(r, NULL, f);
+	fputs(",series,time_s,cpu_utilisation,disk_utilisation,tasks_mean,tasks_max,"
 	      "io_imbalance,remote,migrations,w_io,buffer_mb,slowdown\n",
 	      f);
 	for (size_t p = 0; p < s->npoints; p++) {
@@ -116,7 +148,7 @@ int report_samples_csv(const struct report *r, FILE *f)
 			for (uint32_t i = 0; i < result->nsamples; i++) {
 				const struct sim_sample *x = &result->samples[i];
 
-				quoted(f, s->points[p].label);
+				point_columns(r, &s->points[p], f);
 				fputc(',', f);
 				quoted(f, s->series[k].label);
 				csv_number(f, x->time_ms / 1000);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/experiments/claim_start.h"
 #include "sim/experiments/scenario.h"
 #include "sim/report/report.h"
 
@@ -48,6 +49,8 @@ int report_judge(struct report *r, const struct claim_context *context)
 	for (size_t i = 0; i < n; i++) {
 		r->judged[i].claim = &claims[i];
 		claim_judge(context, &claims[i], &r->judged[i].judgement);
+		claim_start(context, r->experiment, &claims[i], r->judged[i].judgement.start,
+			    sizeof(r->judged[i].judgement.start));
 	}
 	return 0;
 }

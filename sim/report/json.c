@@ -72,10 +72,13 @@ static json_t *json_claims(const struct report *r)
 		const struct claim *c = r->judged[i].claim;
 		const struct judgement *j = &r->judged[i].judgement;
 		json_t *claim = json_pack(
-			"{s:s, s:s, s:s, s:s}", "type",
+			"{s:s, s:s, s:s, s:s, s:b}", "type",
 			c->type == CLAIM_QUANTITATIVE ? "quantitative" : "ordinal", "claim",
-			c->text, "verdict", verdict_name(j->verdict), "measured", j->measured);
+			c->text, "verdict", verdict_name(j->verdict), "measured", j->measured,
+			"calibrates", c->calibrates);
 
+		if (j->start[0])
+			json_object_set_new(claim, "start", json_string(j->start));
 		if (j->interval.n) {
 			json_object_set_new(claim, "unit", json_string(j->unit ? j->unit : ""));
 			json_object_set_new(claim, "interval", interval(j->interval));

@@ -267,8 +267,9 @@ static void claim(const struct reasons *all, const struct claim_context *context
 	enum verdict v = j->judgement.verdict;
 	char more[80];
 
-	fprintf(f, "<li id=\"%s.%zu\" data-paper=\"%s\" data-verdict=\"%s\" data-policies=\"",
-		r->sweep->id, n + 1, page_claimant(r, j->claim), verdict_name(v));
+	fprintf(f, "<li id=\"%s.%zu\" data-paper=\"%s\" data-verdict=\"%s\"%s data-policies=\"",
+		r->sweep->id, n + 1, page_claimant(r, j->claim), verdict_name(v),
+		j->claim->calibrates ? " data-calibrates=\"1\"" : "");
 	claim_policies(context, j->claim, f);
 	fprintf(f, "\"><span class=\"tag\">%zu %s</span>", n + 1,
 		j->claim->type == CLAIM_QUANTITATIVE ? "number" : "order");
@@ -280,6 +281,13 @@ static void claim(const struct reasons *all, const struct claim_context *context
 		verdict_more(&j->judgement, more, sizeof(more));
 		fprintf(f, "%s%s</span>", more[0] ? "; " : "", more);
 	}
+	if (j->judgement.start[0]) {
+		fputs("<span class=\"w\">start: ", f);
+		html_escaped(f, j->judgement.start);
+		fputs("</span>", f);
+	}
+	if (j->claim->calibrates)
+		fputs("<span class=\"w\">calibrates: " CALIBRATES_TEXT "</span>", f);
 	reading(r, n, f);
 	why(all, j, f);
 	fputs("</li>", f);

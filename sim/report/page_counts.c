@@ -62,7 +62,7 @@ static unsigned int count_claims(const struct page *page, const char *paper, str
 		for (size_t k = 0; r->experiment && k < r->njudged; k++) {
 			const struct claim *c = r->judged[k].claim;
 
-			if (strcmp(page_claimant(r, c), paper) != 0)
+			if (strcmp(page_claimant(r, c), paper) != 0 || c->calibrates)
 				continue;
 			count->of[c->type][r->judged[k].judgement.verdict]++;
 			all++;
@@ -189,5 +189,8 @@ void page_counts(const struct page *page, FILE *f)
 	sum = count_papers(page, &total);
 	if (sum)
 		count_row(f, NULL, "all of the papers", &total, sum);
-	fputs("</tbody></table>", f);
+	fputs("</tbody></table><p class=\"soft\">Claims by which a setting was chosen are shown "
+	      "below "
+	      "but count nowhere.</p>",
+	      f);
 }

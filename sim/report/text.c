@@ -254,6 +254,10 @@ static void text_claims(const struct report *r, FILE *f)
 		verdict_more(j, more, sizeof(more));
 		if (more[0])
 			remark(f, "", more);
+		if (j->start[0])
+			remark(f, "start: ", j->start);
+		if (c->calibrates)
+			remark(f, "calibrates: ", CALIBRATES_TEXT);
 		if (c->reading)
 			remark(f, "reading: ", c->reading);
 		if (c->why && failed)

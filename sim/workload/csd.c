@@ -20,7 +20,7 @@
 
 #define COLUMNS	    5
 #define RUN_MINUTES 60
-#define RUNS_MAX    16 /* most runs that a message lists */
+#define RUNS_MAX    WORKLOAD_RUNS_MAX /* most runs that a message lists */
 
 struct csd {
 	int32_t run;	 /* the run that becomes the workload; -1: unknown yet */
@@ -154,8 +154,13 @@ static void csd_describe(struct reader *r)
 	const struct csd *c = r->state;
 
 	reader_kinds(r, kinds, 1);
+	r->info.runs = c->runs < RUNS_MAX ? c->runs : RUNS_MAX;
+	memcpy(r->info.run, c->seen, sizeof(r->info.run));
 	snprintf(r->info.source, sizeof(r->info.source), "CSD process trace %.200s, run %d",
 		 reader_base_name(r), c->run);
+	if (c->runs > 1)
+		snprintf(r->info.note, sizeof(r->info.note),
+			 "one of its %u runs of an hour (load.run)", c->runs);
 }
 
 static void csd_end(struct reader *r)

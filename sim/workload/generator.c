@@ -15,6 +15,7 @@
 #include "sim/workload/hash.h"
 #include "sim/workload/homes.h"
 #include "sim/workload/lifetime.h"
+#include "sim/workload/process_trace.h"
 #include "sim/workload/purpose.h"
 
 struct generator {
@@ -112,6 +113,30 @@ static double draw_gap(const struct generator *g)
 				     : sim_random_exponential(&r, g->p.interarrival_ms);
 }
 
+static double part_arrival(const struct generator *g)
+{
+	const struct generator_part *part = &g->p.part;
+
+	return part->gap_scale * (part->v[g->k].arrival_ms - part->v[0].arrival_ms);
+}
+
+static double part_cpu(const struct generator *g)
+{
+	double cpu_ms = g->p.part.cpu_scale * g->p.part.v[g->k].cpu_ms;
+
+	return g->p.lifetime_max_ms > 0 ? fmin(cpu_ms, g->p.lifetime_max_ms) : cpu_ms;
+}
+
+static uint32_t draw_home(const struct generator *g)
+{
+	if (g->homes.n <= 1)
+		return 0;
+	if (g->p.part.v)
+		return process_trace_home(&g->p, g->p.part.v[g->k].host,
+					  generator_uniform(g, PURPOSE_HOME));
+	return homes_draw(&g->homes, generator_uniform(g, PURPOSE_HOME));
+}
+
 static int generator_next(void *state, struct sim_job *job, struct iocom_err *err)
 {
 	struct generator *g = state;
@@ -125,15 +150,15 @@ static int generator_next(void *state, struct sim_job *job, struct iocom_err *er
 	index = draw_kind(g);
 	kind = &g->p.kind[index];
 	life = stream(g, PURPOSE_LIFETIME);
-	g->arrival_ms += draw_gap(g);
+	g->arrival_ms = g->p.part.v ? part_arrival(g) : g->arrival_ms + draw_gap(g);
 	*job = (struct sim_job){
 		.id = g->k,
 		.arrival_ms = g->arrival_ms,
-		.home = g->homes.n > 1 ? homes_draw(&g->homes, generator_uniform(g, PURPOSE_HOME))
-				       : 0,
+		.home = draw_home(g),
 		.tasks = draw_tasks(g, kind),
 		.kind = index,
-		.cpu_ms = kind->cpu_factor * lifetime_draw(&g->lifetime, &life),
+		.cpu_ms = kind->cpu_factor *
+			  (g->p.part.v ? part_cpu(g) : lifetime_draw(&g->lifetime, &life)),
 		.io_per_ms = kind->io_uniform && kind->io_per_ms > 0
 				     ? 2 * kind->io_per_ms * generator_uniform(g, PURPOSE_IO)
 				     : kind->io_per_ms,
@@ -281,6 +306,11 @@ static int hash_params(const struct generator_params *p, char text[HASH_TEXT])
 		n = snprintf(line, sizeof(line), "%a\n", p->home_weights[i]);
 		rc = hash_add(&hash, line, (size_t)n);
 	}
+	if (p->part.v && !rc) {
+		n = snprintf(line, sizeof(line), "%s %s %a %a\n", p->part.hash, p->part.about,
+			     p->part.gap_scale, p->part.cpu_scale);
+		rc = hash_add(&hash, line, (size_t)n);
+	}
 	for (uint32_t i = 0; i < p->kinds && !rc; i++)
 		rc = hash_kind(&hash, &p->kind[i]);
 	if (rc)
@@ -294,6 +324,7 @@ static int generator_describe(const struct generator_params *p, struct workload_
 		.nodes = p->nodes, .jobs = p->jobs, .synthetic = "all", .kinds = p->kinds};
 	snprintf(info->source, sizeof(info->source), "generator %s, seed %llu", p->name,
 		 (unsigned long long)p->seed);
+	snprintf(info->note, sizeof(info->note), "%s", p->part.about);
 	for (uint32_t i = 0; i < p->kinds; i++)
 		snprintf(info->kind[i], sizeof(info->kind[i]), "%s", p->kind[i].name);
 	return hash_params(p, info->hash);

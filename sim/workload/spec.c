@@ -3,18 +3,20 @@
 #include "sim/workload/spec.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/workload/lines.h"
+#include "sim/workload/process_trace.h"
 
 #define GENERATOR   "gen:"
 #define WEIGHTS_MAX 1000000
 #define FOUND_SHOWN 40
 
-enum type { REAL, COUNT32, COUNT64, WEIGHTS, LIFETIME, ARRIVALS };
+enum type { REAL, COUNT32, COUNT64, WEIGHTS, LIFETIME, ARRIVALS, TRACE };
 
 struct key {
 	const char *name;
@@ -56,6 +58,7 @@ static const struct key keys[] = {
 #undef KEY
 	{"lifetime", LIFETIME, 0, 0, 0},
 	{"arrivals", ARRIVALS, 0, 0, 0},
+	{"trace", TRACE, 0, 0, 0},
 };
 
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -74,6 +77,7 @@ struct parsing {
 	uint32_t nweights;
 	bool seen[KEYS];
 	int lifetime, arrivals; /* -1: not given */
+	char trace[PATH_MAX];	/* "": not given */
 };
 
 /* Reports "gen:fc,io=3: column 8: expected WHAT, found "..."". */
@@ -181,6 +185,11 @@ static int parse_value(struct parsing *s, const struct key *key, const char *p, 
 		return parse_word(s, p, length, lifetimes, 5, &s->lifetime, err);
 	case ARRIVALS:
 		return parse_word(s, p, length, arrival_names, 2, &s->arrivals, err);
+	case TRACE:
+		if (!length || length >= sizeof(s->trace))
+			return spec_fail(s, p, length, err, "the path of a process trace");
+		snprintf(s->trace, sizeof(s->trace), "%.*s", (int)length, p);
+		return 0;
 	}
 	return -EINVAL;
 }
@@ -277,7 +286,7 @@ static int spec_fill(struct parsing *s, const char *name, const struct workload_
 		p->lifetime = (enum generator_lifetime)s->lifetime;
 	if (s->arrivals >= 0)
 		p->arrivals_regular = s->arrivals;
-	return 0;
+	return s->trace[0] ? process_trace_part(p, s->trace, err) : 0;
 }
 
 int workload_spec_parse(const char *text, const struct workload_options *options,

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/experiments/claim_start.h"
 #include "sim/experiments/code_claims.h"
 #include "sim/experiments/runner.h"
 #include "sim/report/part.h"
@@ -251,6 +252,130 @@ static void test_parts_in_shards(void **state)
 	sweep_free(b);
 }
 
+/* --- claims that calibrate, and equal starts ----------------------------------------- */
+
+static const struct claim *claim_of(const char *id, size_t n)
+{
+	const struct experiment *e = experiment_find(id);
+
+	assert_non_null(e);
+	return &e->claims[n - 1];
+}
+
+static const char *common_value(const char *paper, const char *name)
+{
+	for (const struct paper_setting *s = paper_find(paper)->settings; s->name; s++)
+		if (!strcmp(s->name, name))
+			return s->value;
+	return NULL;
+}
+
+/* The claims that led to the gaps of FC and ACM do not count; others do. */
+static void test_what_calibrates(void **state)
+{
+	(void)state;
+	assert_string_equal(common_value("FC", "load.interarrival_ms"), "160");
+	assert_string_equal(common_value("ACM", "load.interarrival_ms"), "200");
+	assert_true(claim_of("FC-5.3", 1)->calibrates);
+	assert_true(claim_of("FC-CONC", 3)->calibrates);
+	assert_true(claim_of("FC-4.1", 1)->calibrates && claim_of("FC-4.2", 2)->calibrates);
+	assert_true(claim_of("ACM-2", 1)->calibrates);
+	assert_false(claim_of("FC-5.3", 2)->calibrates);
+	assert_false(claim_of("ACM-3", 1)->calibrates);
+	assert_string_equal(experiment_find("GAP-FC")->readings[1].settings,
+			    "load.interarrival_ms=130");
+}
+
+/* ACM-1 under the gap before has as many tasks per second as the others. */
+static void test_other_settings(void **state)
+{
+	struct sweep *s = experiment_sweep(experiment_find("GAP-ACM"), 2, NULL, NULL, NULL);
+	unsigned int found = 0;
+
+	(void)state;
+	assert_non_null(s);
+	for (size_t i = s->nparts / 2; i < s->nparts; i++) {
+		const char *gap = settings_get(&s->parts[i]->settings, "load.interarrival_ms");
+
+		found++;
+		assert_string_equal(gap, strcmp(s->parts[i]->id, "ACM-1") ? "300" : "51.7");
+	}
+	assert_int_equal(found, 9);
+	sweep_free(s);
+}
+
+/* Four policies at 4 and 16 tasks; COM-aware gains GAIN (0.5: 50 %) over the others. */
+static struct sweep *com_4c(double gain)
+{
+	struct sweep *s = experiment_sweep(experiment_find("COM-4c"), 3, NULL, NULL, NULL);
+
+	assert_non_null(s);
+	assert_int_equal(s->nparts, 1);
+	assert_string_equal(settings_get(&s->parts[0]->settings, "parallel_start"), "1");
+	assert_null(settings_get(&s->settings, "parallel_start"));
+	for (size_t part = 0; part < 2; part++) {
+		struct sweep *x = sweep_part(s, part);
+
+		assert_int_equal(sweep_results(x), 0);
+		for (size_t u = 0; u < sweep_units(x); u++) {
+			bool com = u / x->seeds % x->nseries == 3;
+			double by = part ? gain / 5 : gain;
+
+			x->results[u].done = true;
+			x->results[u].values[M_SLOWDOWN] =
+				(com ? 2 : 2 * (1 + by)) * (1 + 0.01 * (double)(u % x->seeds));
+		}
+	}
+	return s;
+}
+
+static void start_of(const struct sweep *s, size_t n, char *text, size_t size)
+{
+	struct claim_context context = {s, (const struct sweep *const[]){s}, 1};
+
+	claim_start(&context, experiment_find("COM-4c"), claim_of("COM-4c", n), text, size);
+}
+
+static void test_gain_by_start(void **state)
+{
+	struct sweep *s = com_4c(0.5);
+	char text[256];
+
+	(void)state;
+	start_of(s, 4, text, sizeof(text));
+	assert_string_equal(
+		text,
+		"only COM-aware starts with one process a node, the others with all at home: it "
+		"gains 50.0 % [50.0, 50.0] over them, and 10.0 % [10.0, 10.0] if all start alike: "
+		"80 % of it is that start");
+	start_of(s, 1, text, sizeof(text)); /* about all policies */
+	assert_non_null(strstr(text, "80 % of it"));
+	sweep_free(s);
+	s = com_4c(-0.5); /* no gain has no parts */
+	start_of(s, 4, text, sizeof(text));
+	assert_non_null(strstr(text, "it gains -50.0 %"));
+	assert_null(strstr(text, "of it is"));
+	sweep_free(s);
+}
+
+/* Every claim of the paper that names the COM-aware policy says what its start is worth. */
+static void test_starts_are_told(void **state)
+{
+	const struct experiment *e;
+	unsigned int told = 0;
+
+	(void)state;
+	for (size_t i = 0; (e = experiment_at(i)); i++) {
+		if (strcmp(e->paper, "COM") || !e->claims || !strncmp(e->claims[0].text, "(ours)", 6))
+			continue;
+		told++;
+		if (!e->spread_series)
+			fail_msg("%s does not say what the spread start gains", e->id);
+	}
+	assert_int_equal(told, 19);
+	assert_non_null(experiment_find("COM-EQUAL-4c"));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -258,6 +383,10 @@ int main(void)
 		cmocka_unit_test(test_calibration_is_told),
 		cmocka_unit_test(test_readings),
 		cmocka_unit_test(test_claims_that_turn),
+		cmocka_unit_test(test_what_calibrates),
+		cmocka_unit_test(test_other_settings),
+		cmocka_unit_test(test_gain_by_start),
+		cmocka_unit_test(test_starts_are_told),
 		cmocka_unit_test(test_parts_in_shards),
 	};
 
