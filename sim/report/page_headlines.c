@@ -150,6 +150,16 @@ static void undecided(const struct claim *c, const struct judgement *j, FILE *f)
 	fprintf(f, "%s%s.", more[0] ? "; " : "", more);
 }
 
+/* Says how much of a gain is only that the policy may spread its tasks at once. */
+static void start_share(const struct judgement *j, FILE *f)
+{
+	const char *tail = strrchr(j->start, ':');
+	int share;
+
+	if (tail && sscanf(tail, ": %d %% of it is that start", &share) == 1)
+		fprintf(f, " %d %% of the gain is that only this policy starts spread.", share);
+}
+
 /* Why the claim does not hold, as far as known. */
 static void known_reason(const struct headline *h, const struct claim *c, FILE *f)
 {
@@ -189,6 +199,9 @@ static void reason(const struct headline *h, const struct claim *c, const struct
 		known_reason(h, c, f);
 		break;
 	}
+	start_share(&j->judgement, f);
+	if (c->calibrates)
+		fputs(" A setting was chosen by it: no evidence.", f);
 }
 
 /* --- the table ------------------------------------------------------------------- */
