@@ -39,8 +39,8 @@ void svg_layout(const struct sweep *s, size_t rows, size_t columns, unsigned int
 unsigned int svg_title_lines(const struct sweep *s);
 
 double svg_x(const struct sweep *s, size_t point); /* its number, or its place among the names */
-/* Fits the vertical axis to the figure's measure. */
-void svg_y_fit(const struct report *r, struct axis *a);
+/* Fits the vertical axis to the figure's measure, in units of UNIT. */
+void svg_y_fit(const struct report *r, double unit, struct axis *a);
 void svg_y_axis(const struct axis *a, const char *title, FILE *f);
 /* The horizontal axis of a plot that is LENGTH pixels wide, with the points' own names. */
 void svg_x_points(const struct axis *a, const struct sweep *s, double length, FILE *f);

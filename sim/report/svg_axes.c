@@ -93,7 +93,7 @@ double svg_x(const struct sweep *s, size_t point)
 	return isfinite(s->points[point].x) ? s->points[point].x : (double)point;
 }
 
-void svg_y_fit(const struct report *r, struct axis *a)
+void svg_y_fit(const struct report *r, double unit, struct axis *a)
 {
 	const struct sweep *s = r->sweep;
 	struct axis_values v;
@@ -105,8 +105,8 @@ void svg_y_fit(const struct report *r, struct axis *a)
 		for (size_t p = 0; p < s->npoints; p++) {
 			struct interval i = sweep_mean(s, p, k, r->y);
 
-			value[p] = i.mean;
-			high[p] = i.high;
+			value[p] = i.mean / unit;
+			high[p] = i.high / unit;
 		}
 		axis_values_add(&v, value, high, s->npoints);
 	}

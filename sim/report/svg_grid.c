@@ -146,18 +146,21 @@ static void turn_names(double widest, double last, size_t n, double width, FILE 
 {
 	if (widest + LETTER <= width / (double)n)
 		return;
-	fprintf(f, "set xtics rotate by -35\nset rmargin %.0f\n", 2 + last * 0.8 / LETTER);
+	fputs("set xtics rotate by -35\n", f);
+	if (last > 0)
+		fprintf(f, "set rmargin %.0f\n", 2 + last * 0.8 / LETTER);
 }
 
-static void turn_point_names(const struct sweep *s, double width, FILE *f)
+static void turn_point_names(const struct report *r, double width, FILE *f)
 {
+	const struct sweep *s = r->sweep;
 	double widest = 0, last = 0;
 
 	for (size_t p = 0; p < s->npoints; p++) {
 		last = axis_text_width(s->points[p].label);
 		widest = fmax(widest, last);
 	}
-	turn_names(widest, last, s->npoints, width, f);
+	turn_names(widest, r->facets ? last : 0, s->npoints, width, f);
 }
 
 static void turn_series_names(const struct sweep *s, double width, FILE *f)
@@ -357,9 +360,9 @@ static void facets(const struct grid *g, FILE *f)
 }
 
 /* Draws one point: bars in a row with their names below. */
-/* WIDTH: of the plot, in pixels. */
+/* Values are in units of UNIT; WIDTH: of the plot, in pixels. */
 static void single_bars(const struct report *r, const struct axis *y, const struct look *look,
-			double width, FILE *f)
+			double unit, double width, FILE *f)
 {
 	const struct sweep *s = r->sweep;
 
@@ -374,9 +377,9 @@ static void single_bars(const struct report *r, const struct axis *y, const stru
 
 		fprintf(f, "%zu ", k);
 		svg_quoted(f, s->series[k].label);
-		svg_value(f, i.mean);
-		svg_value(f, isfinite(i.low) ? fmax(i.low, y->low) : i.low);
-		svg_value(f, isfinite(i.high) ? fmin(i.high, y->high) : i.high);
+		svg_value(f, i.mean / unit);
+		svg_value(f, isfinite(i.low) ? fmax(i.low / unit, y->low) : i.low);
+		svg_value(f, isfinite(i.high) ? fmin(i.high / unit, y->high) : i.high);
 		fprintf(f, " 0x%s\n", svg_light(look[k].colour, colour) + 1);
 	}
 	fputs("END_OF_DATA\nunset key\nset boxwidth 0.7\n"
@@ -400,7 +403,7 @@ static int grid_init(struct grid *g, const struct report *r, struct look *look)
 	*g = (struct grid){.report = r, .look = look};
 	axis_fit_points(&g->x, x, r->sweep->npoints);
 	free(x);
-	svg_y_fit(r, &g->y);
+	svg_y_fit(r, 1, &g->y);
 	if (r->plot != PLOT_BARS)
 		svg_tell_apart(r, &g->y, look);
 	return 0;
@@ -419,12 +422,12 @@ int svg_grid(const struct report *r, struct look *look, FILE *f)
 	fputc('\n', f);
 	svg_y_axis(&g.y, measure_title(r->y), f);
 	if (r->sweep->npoints == 1) {
-		single_bars(r, &g.y, look, SVG_WIDTH - 90, f);
+		single_bars(r, &g.y, look, 1, SVG_WIDTH - 90, f);
 		return 0;
 	}
 	if (r->plot == PLOT_BARS) {
 		bar_style(r->sweep, f);
-		turn_point_names(r->sweep, plot_width(r), f);
+		turn_point_names(r, plot_width(r), f);
 	} else if (!r->facets) {
 		svg_x_points(&g.x, r->sweep, plot_width(r), f);
 	}
@@ -441,9 +444,9 @@ static const struct {
 	enum measure m;
 	const char *title;
 } compared[] = {
-	{M_SLOWDOWN, "mean slowdown"},		{M_SLOWDOWN_P95, "slowdown, 95th percentile"},
-	{M_TURNAROUND, "mean turn-around (s)"}, {M_CPU, "CPU utilisation"},
-	{M_DISK, "disk utilisation"},		{M_TRANSFERS, "tasks moved"},
+	{M_SLOWDOWN, "mean slowdown"},	    {M_SLOWDOWN_P95, "slowdown, 95th percentile"},
+	{M_TURNAROUND, "mean turn-around"}, {M_CPU, "CPU utilisation"},
+	{M_DISK, "disk utilisation"},	    {M_TRANSFERS, "tasks moved"},
 };
 
 void svg_compare(const struct report *r, const struct look *look, FILE *f)
@@ -454,15 +457,19 @@ void svg_compare(const struct report *r, const struct look *look, FILE *f)
 	fputs("set xtics font ',11'\nset xlabel ''\n", f);
 	for (size_t i = 0; i < sizeof(compared) / sizeof(compared[0]); i++) {
 		struct report one = *r;
-
+		const char *name = "";
+		double unit = compared[i].m == M_TURNAROUND ? report_time_unit(s, &name) : 1;
+		char title[64];
 		struct axis y;
 
 		one.y = compared[i].m;
-		svg_y_fit(&one, &y);
+		svg_y_fit(&one, unit, &y);
 		fputs("set title ", f);
-		svg_quoted(f, compared[i].title);
+		snprintf(title, sizeof(title), "%s%s%s%s", compared[i].title, *name ? " (" : "",
+			 name, *name ? ")" : "");
+		svg_quoted(f, title);
 		fputs(" font ',12'\n", f);
 		svg_y_axis(&y, "", f);
-		single_bars(&one, &y, look, panel_width(3), f);
+		single_bars(&one, &y, look, unit, panel_width(3), f);
 	}
 }

@@ -191,6 +191,22 @@ def texts_of(svg):
     return found
 
 
+def check_legend(name, svg, texts):
+    """The names in a legend stand beside the plots, whose grid lines show where they are."""
+    plots = {}
+    for path in svg.iter(SVG + "path"):
+        ends = re.findall(r"[ML]([-\d.]+),([-\d.]+)", path.get("d", ""))
+        if path.get("class") == "gridline" and len(ends) == 2 and ends[0][1] == ends[1][1]:
+            plots.setdefault(float(ends[0][0]), []).append((float(ends[1][0]), float(ends[0][1])))
+    for t in texts:
+        middle = (t.area[1] + t.area[3]) / 2
+        for left, ends in plots.items():
+            right, y = max(x for x, _ in ends), [y for _, y in ends]  # a line ends at a legend
+            if (t.anchor == "start" and left < t.x < right - 1
+                    and min(y) - 8 < middle < max(y) + 8):
+                fault(f"{name}: '{t.words}' stands in the plot")
+
+
 def check_svg(path):
     svg = tree.parse(path).getroot()
     width, height = float(svg.get("width")), float(svg.get("height"))
@@ -205,6 +221,7 @@ def check_svg(path):
             if (min(a.area[2], b.area[2]) - max(a.area[0], b.area[0]) > 1
                     and min(a.area[3], b.area[3]) - max(a.area[1], b.area[1]) > 1):
                 fault(f"{name}: '{a.words}' stands on '{b.words}'")
+    check_legend(name, svg, plain)
     # The labels of vertical axes end at the same place; a panel's name stands turned beside them.
     panels = len([t for t in texts if abs(t.turned) in (90, 270)])
     columns = {}

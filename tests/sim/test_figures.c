@@ -67,7 +67,7 @@ static void test_lines_on_another(void **state)
 
 	(void)state;
 	svg_looks(&r, look);
-	svg_y_fit(&r, &y);
+	svg_y_fit(&r, 1, &y);
 	svg_tell_apart(&r, &y, look);
 	for (int a = 0; a < 3; a++)
 		for (int b = 0; b < a; b++)
@@ -93,7 +93,7 @@ static void test_values_are_inside(void **state)
 		}
 		r = make(policies, value, 4);
 		r.log_y = run % 2;
-		svg_y_fit(&r, &y);
+		svg_y_fit(&r, 1, &y);
 		for (size_t k = 0; k < 4; k++) {
 			for (size_t p = 0; p < POINTS; p++) {
 				double at = axis_at(&y, sweep_mean(r.sweep, p, k, r.y).mean);
@@ -114,15 +114,15 @@ static void test_scale_by_values(void **state)
 	struct axis y;
 
 	(void)state;
-	svg_y_fit(&r, &y);
+	svg_y_fit(&r, 1, &y);
 	assert_true(y.log);
 	sweep_free(r.sweep);
 	r = make(policies, near, 4);
-	svg_y_fit(&r, &y);
+	svg_y_fit(&r, 1, &y);
 	assert_false(y.log);
 	sweep_free(r.sweep);
 	r = make(policies, NULL, 4);
-	svg_y_fit(&r, &y);
+	svg_y_fit(&r, 1, &y);
 	assert_true(y.ntics >= 2);
 	sweep_free(r.sweep);
 }

@@ -29,7 +29,7 @@ done
 # All kinds of plots: lines, bars, panels of both, one point, time series, scatter; claims with a
 # reason in common, claims that are ours, claims that need another figure.
 ids="SLD-RE SLD-PM SLD-EX FC-5.3 FC-CTRL FC-REACH FC-CTRL-C ACM-3 ACM-9 ACM-16 ACM-21 ACM-BOUND-15
-COM-4c COM-10a COM-10b COM-SENS-RATE ZAT-4.1-F3 ZAT-4.1-F5 ZAT-9.4.1-F18 ZAT-QUEUE ZAT-DECAY READ-1"
+COM-4c COM-10a COM-10b COM-SENS-RATE COM-BOUND-PORT ZAT-4.1-F3 ZAT-4.1-F5 ZAT-9.4.1-F18 ZAT-QUEUE ZAT-DECAY READ-1"
 # shellcheck disable=SC2086 # several ids
 timeout 300 "$build/iocom-sim" figures $ids --seeds 2 --set load.jobs=20 --out all >out 2>err
 tap_is "figures ID...: 0" "$? $(cat err)" "0 "
