@@ -20,7 +20,7 @@ void axis_values_init(struct axis_values *v)
 	*v = (struct axis_values){INFINITY, -INFINITY, INFINITY, -INFINITY};
 }
 
-static int by_value(const void *a, const void *b)
+static int axis_order(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -45,7 +45,7 @@ void axis_values_add(struct axis_values *v, const double *value, const double *h
 	}
 	if (!finite)
 		return;
-	qsort(sorted, finite, sizeof(*sorted), by_value);
+	qsort(sorted, finite, sizeof(*sorted), axis_order);
 	v->lowest_middle = fmin(v->lowest_middle, sorted[(finite - 1) / 2]);
 }
 

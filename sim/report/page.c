@@ -150,7 +150,7 @@ static void filter(const struct page *page, FILE *f)
 
 /* --- all --------------------------------------------------------------------------- */
 
-static void head(FILE *f)
+static void page_head(FILE *f)
 {
 	fputs("<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\"><head>"
 	      "<meta charset=\"utf-8\"/><meta http-equiv=\"Content-Security-Policy\" content=\""
@@ -195,7 +195,7 @@ int page_write(const struct page *page, struct output *o, FILE *f)
 	const struct paper *p;
 	int ret = 0;
 
-	head(f);
+	page_head(f);
 	introduction(page, f);
 	page_headlines(page, f);
 	page_counts(page, f);

@@ -71,7 +71,7 @@ static unsigned int count_claims(const struct page *page, const char *paper, str
 	return all;
 }
 
-static unsigned int both(const struct count *c, unsigned int v)
+static unsigned int count_both(const struct count *c, unsigned int v)
 {
 	return c->of[CLAIM_ORDINAL][v] + c->of[CLAIM_QUANTITATIVE][v];
 }
@@ -83,10 +83,10 @@ static void bar(FILE *f, const struct count *c, unsigned int all)
 
 	fprintf(f, "<svg width=\"%d\" height=\"14\" role=\"img\" aria-label=\"", BAR_WIDTH);
 	for (unsigned int v = 0; v < VERDICTS; v++)
-		fprintf(f, "%s%u %s", v ? ", " : "", both(c, v), verdict_name(v));
+		fprintf(f, "%s%u %s", v ? ", " : "", count_both(c, v), verdict_name(v));
 	fputs("\">", f);
 	for (unsigned int v = 0; v < VERDICTS; v++) {
-		unsigned int n = both(c, v);
+		unsigned int n = count_both(c, v);
 
 		if (n)
 			fprintf(f,
@@ -111,12 +111,12 @@ static void count_row(FILE *f, const char *paper, const char *title, const struc
 	fputs("</td>", f);
 	for (unsigned int v = 0; v < VERDICTS; v++) {
 		fprintf(f, "<td class=\"n\" data-verdict=\"%s\">", verdict_name(v));
-		if (paper && both(c, v))
+		if (paper && count_both(c, v))
 			fprintf(f,
 				"<a href=\"#figures\" data-show=\"%s\" data-verdict=\"%s\">%u</a>",
-				paper, verdict_name(v), both(c, v));
+				paper, verdict_name(v), count_both(c, v));
 		else
-			fprintf(f, "%u", both(c, v));
+			fprintf(f, "%u", count_both(c, v));
 		fputs("</td>", f);
 	}
 	fputs("</tr>", f);
