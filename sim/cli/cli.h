@@ -42,6 +42,7 @@ enum {
 	CLI_TAKES_REPLAY = 8, /* --nodes, --policy */
 	CLI_TAKES_TRACE = 16, /* --trace */
 	CLI_TAKES_FORCE = 32, /* --force */
+	CLI_TAKES_SET = 64,   /* --set, --fidelity, --parallel, as SWEEP has them */
 };
 
 /*

@@ -84,7 +84,7 @@ int cmd_params(int argc, char **argv, const volatile sig_atomic_t *cancel)
 {
 	struct cli cli = {.command = "iocom-sim params", .cancel = cancel};
 	struct sim_params params;
-	int first, ret = cli_parse(&cli, argc, argv, CLI_TAKES_SWEEP | CLI_TAKES_OUT, help, &first);
+	int first, ret = cli_parse(&cli, argc, argv, CLI_TAKES_SET | CLI_TAKES_OUT, help, &first);
 
 	if (!ret && first < argc)
 		ret = cli_fail(&cli, CLI_USAGE, "unexpected '%s'", argv[first]);

@@ -19,7 +19,8 @@ static const char help[] =
 	"  --nodes SPEC          the cluster: 6xfc, 30xfc+2xfc:disk_mb_per_s=20, @FILE\n"
 	"  --policy A,B,...      policies (`iocom-sim --list`); feedback+P attaches the "
 	"controller\n"
-	"  --set NAME=VALUE      a parameter (`iocom-sim params`), a field of all machines\n"
+	"  --set NAME=VALUE      a parameter (`iocom-sim params`; the papers' figures set some to\n"
+	"                        other values, the output names them), a field of all machines\n"
 	"                        (nodes.buffer_mb=210), a key of the workload (load.io_per_ms=2)\n"
 	"  --sweep NAME=V1,V2..  runs with each value; up to 8 sweeps, all combinations\n"
 	"  --measure NAME        the measure that table and figure show [slowdown]\n"
@@ -100,6 +101,11 @@ static int add_points(const struct cli *cli, struct sweep *s)
 			return cli_fail(cli, CLI_USAGE,
 					"--sweep: expected NAME=V1,V2,..., found '%s'",
 					cli->sweep[i]);
+		for (size_t k = 0; k < i; k++)
+			if (!strncmp(cli->sweep[k], cli->sweep[i],
+				     (size_t)(equals - cli->sweep[i]) + 1))
+				return cli_fail(cli, CLI_USAGE, "--sweep: %.*s is swept twice",
+						(int)(equals - cli->sweep[i]), cli->sweep[i]);
 	}
 	if (cli->nsweeps)
 		return add_combinations(cli, s, 0, "");
@@ -160,6 +166,14 @@ static int cmd_run_complete(const struct cli *cli, int argc, char **argv, int fi
 		return cli_fail(cli, CLI_USAGE, "--nodes is missing");
 	if (!cli->policies)
 		return cli_fail(cli, CLI_USAGE, "--policy is missing");
+	if (settings_get(&cli->set, "workload") || settings_get(&cli->set, "nodes"))
+		return cli_fail(cli, CLI_USAGE,
+				"--set: --workload and --nodes give the workload and the nodes");
+	if ((cli->record || cli->export_view) && (cli->measure || cli->json || cli->out))
+		return cli_fail(cli, CLI_USAGE,
+				"--%s has no effect with --record or --export-view, which make no "
+				"table",
+				cli->measure ? "measure" : cli->json ? "json" : "out");
 	if (cli->measure && measure_parse(cli->measure) == M_COUNT)
 		return cli_fail(cli, CLI_USAGE,
 				"--measure: there is no '%s'; see the columns of the CSV "

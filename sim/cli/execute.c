@@ -258,12 +258,14 @@ static void tell_files(const struct cli *cli, const struct report *reports, size
 		       bool figures)
 {
 	const char *svg = figures ? ", .svg" : "";
+	const char *series = n == 1 && reports[0].sweep->keep_samples ? ", .samples.csv" : "";
 	const char *directory = directory_of(cli);
 
 	if (page)
 		printf("%s/index.html: all figures and claims\n", directory);
 	else if (n == 1)
-		printf("\nwritten: %s/%s.csv, .json%s\n", directory, reports[0].sweep->id, svg);
+		printf("\nwritten: %s/%s.csv, .json%s%s\n", directory, reports[0].sweep->id, svg,
+		       series);
 	else
 		printf("\nwritten: %zu figures (.csv, .json%s) in %s\n", n, svg, directory);
 }

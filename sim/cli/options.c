@@ -68,10 +68,11 @@ static bool options_taken(int id, int takes)
 	case OPT_SEED:
 	case OPT_JOBS:
 	case OPT_SHARD:
+		return takes & CLI_TAKES_SWEEP;
 	case OPT_SET:
 	case OPT_FIDELITY:
 	case OPT_PARALLEL:
-		return takes & CLI_TAKES_SWEEP;
+		return takes & (CLI_TAKES_SWEEP | CLI_TAKES_SET);
 	case OPT_OUT:
 		return takes & CLI_TAKES_SWEEP;
 	case OPT_FORCE:

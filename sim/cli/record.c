@@ -358,7 +358,13 @@ int cli_record(struct cli *cli, const struct sweep *s)
 	if (s->nseries != 1 || s->npoints != 1 || cli->shards)
 		return cli_fail(cli, CLI_USAGE,
 				"--record and --export-view take one policy and no sweep");
+	if (s->seeds > 1 && cli->seeds)
+		return cli_fail(cli, CLI_USAGE,
+				"--seeds: --record and --export-view make one run (--seed chooses "
+				"it)");
 	ret = cli_check(cli, s);
+	if (!ret)
+		ret = cli_check_effect(cli, (struct sweep *const[]){(struct sweep *)s}, 1);
 	if (ret)
 		return ret;
 	if ((cli->record && replace_check(cli->record, cli->force, &err)) ||

@@ -166,7 +166,7 @@ int report_write(const struct report *r, struct output *o, struct iocom_err *err
 
 	if (!ret)
 		ret = svg_write_one(r, o, ".json", report_json_write, err);
-	if (!ret && r->plot == PLOT_SERIES)
+	if (!ret && r->sweep->keep_samples)
 		ret = svg_write_one(r, o, ".samples.csv", report_samples_csv, err);
 	if (!ret && r->plot == PLOT_SCATTER)
 		ret = svg_write_one(r, o, ".executions.csv", report_rows_csv, err);

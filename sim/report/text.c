@@ -7,6 +7,7 @@
 
 #include "sim/report/report.h"
 #include "sim/report/table.h"
+#include "sim/report/unlike.h"
 
 /* Writes three significant digits, without an exponent where that is readable. */
 static void quantity(char *out, size_t size, double value)
@@ -267,6 +268,21 @@ static void text_claims(const struct report *r, FILE *f)
 	}
 }
 
+/* Says how the parameters of a run from the command line differ from the papers'. */
+static int tell_unlike_papers(const struct sweep *s, FILE *f)
+{
+	char *text = report_unlike(s);
+
+	if (!text)
+		return -ENOMEM;
+	if (*text) {
+		fputs("unlike the papers' configurations: ", f);
+		table_paragraph(f, 35, 2, text);
+	}
+	free(text);
+	return 0;
+}
+
 int report_text(const struct report *r, FILE *f)
 {
 	const struct sweep *s = r->sweep;
@@ -282,6 +298,8 @@ int report_text(const struct report *r, FILE *f)
 	}
 	if (nodes && !r->experiment)
 		fprintf(f, "machines: %.*s%s\n", 200, nodes, strlen(nodes) > 200 ? "..." : "");
+	if (!r->experiment && tell_unlike_papers(s, f))
+		return -ENOMEM;
 	ret = s->npoints == 1 ? comparison(r, f) : grid(r, f);
 	text_claims(r, f);
 	return ret;

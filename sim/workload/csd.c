@@ -160,7 +160,7 @@ static void csd_describe(struct reader *r)
 		 reader_base_name(r), c->run);
 	if (c->runs > 1)
 		snprintf(r->info.note, sizeof(r->info.note),
-			 "one of its %u runs of an hour (load.run)", c->runs);
+			 "one of %u runs (load.run)", c->runs);
 }
 
 static void csd_end(struct reader *r)

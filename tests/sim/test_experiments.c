@@ -331,7 +331,7 @@ static struct sweep *com_4c(double gain)
 
 static void start_of(const struct sweep *s, size_t n, char *text, size_t size)
 {
-	struct claim_context context = {s, (const struct sweep *const[]){s}, 1};
+	struct claim_context context = {.sweep = s, .all = (const struct sweep *const[]){s}, .nall = 1};
 
 	claim_start(&context, experiment_find("COM-4c"), claim_of("COM-4c", n), text, size);
 }
