@@ -14,9 +14,10 @@
 
 static const char help[] =
 	"usage: iocom-sim ID... [OPTION...]\n"
-	"       iocom-sim figures [OPTION...]\n"
+	"       iocom-sim figures [ID|PAPER]... [OPTION...]\n"
 	"Runs experiments by id (`iocom-sim --list`) and judges the papers' claims about them;\n"
-	"`figures` runs them all and writes a page, index.html.  Writes ID.csv, ID.json, ID.svg.\n"
+	"`figures` also writes a page, index.html, of all of them, or of these and whole papers\n"
+	"(such as COM).  Writes ID.csv, ID.json, ID.svg.\n"
 	"\n"
 	"  --seeds N             runs of each cell, each with its own workload [10]\n"
 	"  --seed S              the first seed [1]\n"
@@ -75,11 +76,33 @@ static int choose_needed(struct chosen *c, const struct experiment *e)
 	return ret;
 }
 
-static int choose_ids(const struct cli *cli, struct chosen *c, char **ids)
+/* Adds all experiments of a paper; returns 1 if there is no such paper. */
+static int choose_paper(struct chosen *c, const char *name)
+{
+	const struct experiment *e;
+	int ret = 1;
+
+	for (size_t i = 0; (e = experiment_at(i)); i++) {
+		if (e->none || strcasecmp(e->paper, name) != 0)
+			continue;
+		if (experiment_cmds_choose(c, e))
+			return -1;
+		ret = 0;
+	}
+	return ret;
+}
+
+/* PAPERS: names of papers are ids, too. */
+static int choose_ids(const struct cli *cli, struct chosen *c, char **ids, bool papers)
 {
 	for (; *ids; ids++) {
 		const struct experiment *e = experiment_find(*ids);
+		int paper = papers ? choose_paper(c, *ids) : 1;
 
+		if (paper < 0)
+			return cli_fail(cli, CLI_FAILED, "no memory");
+		if (!paper)
+			continue;
 		if (!e)
 			return cli_fail(
 				cli, CLI_USAGE,
@@ -181,9 +204,9 @@ static int run_chosen(struct cli *cli, const struct chosen *c, bool page)
 	return ret;
 }
 
-static int experiments(int argc, char **argv, bool all, const volatile sig_atomic_t *cancel)
+static int experiments(int argc, char **argv, bool page, const volatile sig_atomic_t *cancel)
 {
-	struct cli cli = {.command = all ? "iocom-sim figures" : "iocom-sim", .cancel = cancel};
+	struct cli cli = {.command = page ? "iocom-sim figures" : "iocom-sim", .cancel = cancel};
 	struct chosen chosen = {0};
 	int first, ret;
 
@@ -191,20 +214,18 @@ static int experiments(int argc, char **argv, bool all, const volatile sig_atomi
 			CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_FORCE | CLI_TAKES_TRACE |
 				CLI_TAKES_DECIDE,
 			help, &first);
-	if (!ret && all && first < argc)
-		ret = cli_fail(&cli, CLI_USAGE,
-			       "figures takes no ids; `iocom-sim ID...` runs single experiments");
 	if (!ret && (cli.decide_runs || cli.decide_s > 0) && cli.shards)
 		ret = cli_fail(&cli, CLI_USAGE,
 			       "--decide needs all results, not those of one shard");
-	if (!ret && !all && first == argc)
+	if (!ret && !page && first == argc)
 		ret = cli_fail(&cli, CLI_USAGE, "no experiment given");
 	if (!ret)
-		ret = all ? choose_all(&cli, &chosen) : choose_ids(&cli, &chosen, argv + first);
+		ret = first == argc ? choose_all(&cli, &chosen)
+				    : choose_ids(&cli, &chosen, argv + first, page);
 	if (!ret)
 		ret = check_trace(&cli, &chosen);
 	if (!ret)
-		ret = run_chosen(&cli, &chosen, all);
+		ret = run_chosen(&cli, &chosen, page);
 	free(chosen.list);
 	cli_free(&cli);
 	return ret < 0 ? CLI_OK : ret;

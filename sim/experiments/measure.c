@@ -71,6 +71,12 @@ const char *measure_title(enum measure m)
 	return measures[m].title;
 }
 
+bool measure_is_share(enum measure m)
+{
+	return m == M_CPU || m == M_DISK || m == M_IO_SHARE || m == M_HIT_RATE ||
+	       m == M_IMBALANCE || (m >= M_WIN && m <= M_LOCAL_BETTER);
+}
+
 enum measure measure_parse(const char *name)
 {
 	for (unsigned int m = 0; m < M_COUNT; m++)

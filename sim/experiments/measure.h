@@ -3,6 +3,7 @@
 #ifndef SIM_EXPERIMENTS_MEASURE_H
 #define SIM_EXPERIMENTS_MEASURE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/job.h"
@@ -57,6 +58,8 @@ enum measure {
 const char *measure_name(enum measure m);
 /* For an axis: "mean slowdown", "mean turn-around time (s)". */
 const char *measure_title(enum measure m);
+/* A share of a whole, 0 to 1. */
+bool measure_is_share(enum measure m);
 /* Finds a measure by name; M_COUNT: unknown. */
 enum measure measure_parse(const char *name);
 /* Computes all measures of a run; NaN where the run has no value. */

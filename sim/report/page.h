@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The page of all figures: one file without scripts or external content.  It shows how many
- * claims of each paper hold, then the common configurations, then each figure beside its claims.
+ * The page of figures: one file that is HTML and well-formed XML, without external content.  First
+ * come the headlines of the papers, then how many claims of each have which verdict, then each
+ * figure beside its claims, with a filter.  It serves any subset of the figures.
  */
 #ifndef SIM_REPORT_PAGE_H
 #define SIM_REPORT_PAGE_H

@@ -50,6 +50,8 @@ json_t *report_json(const struct report *r);	 /* NULL: no memory */
 int report_json_write(const struct report *r, FILE *f);
 /* Writes a table for people: a row per point, a column per series; then the claims. */
 int report_text(const struct report *r, FILE *f); /* 0, -ENOMEM */
+/* The unit of time of that table, in seconds, and its *NAME: "s", "min" ...; of its figure, too. */
+double report_time_unit(const struct sweep *s, const char **name);
 /* Writes the time series of the first seed, if they were kept. */
 int report_samples_csv(const struct report *r, FILE *f);
 

@@ -14,16 +14,14 @@ static void head(const struct report *r, const char *path, FILE *f)
 			      : r->plot == PLOT_COMPARE ? 560
 							: 420;
 	fprintf(f,
-		"set terminal svg size 760,%u noenhanced font 'Helvetica,13' background '#ffffff' "
+		"set terminal svg size %u,%u noenhanced font 'Helvetica,13' background '#ffffff' "
 		"linewidth 1.4\n"
 		"set encoding utf8\nset grid ytics linecolor rgb '#d0d0d0' linewidth 0.5\n"
 		"set border 3 linecolor rgb '#444444'\nset tics nomirror out\n"
 		"set key outside right top vertical Left reverse samplen 2.5\nset output ",
-		height);
+		SVG_WIDTH, height);
 	svg_quoted(f, path);
-	fputs("\nset title ", f);
-	svg_title(r->sweep, f);
-	fputs(" font ',14'\n", f);
+	fputc('\n', f);
 }
 
 static int run_gnuplot(const char *script, struct iocom_err *err)
@@ -51,21 +49,27 @@ static int script(const struct report *r, const char *path, FILE *f)
 {
 	const struct sweep *s = r->sweep;
 	struct look *look = calloc(s->nseries ? s->nseries : 1, sizeof(*look));
+	int ret = 0;
 
 	if (!look)
 		return -ENOMEM;
 	svg_looks(r, look);
 	head(r, path, f);
-	if (r->plot == PLOT_SERIES)
-		svg_time(r, f);
-	else if (r->plot == PLOT_SCATTER)
+	if (r->plot == PLOT_LINES || r->plot == PLOT_BARS) {
+		if (!r->facets)
+			svg_layout(s, 1, 1, 0, f);
+		ret = svg_grid(r, look, f);
+	} else if (r->plot == PLOT_SCATTER) {
+		svg_layout(s, 1, 1, 0, f);
 		svg_scatter(r, f);
-	else if (r->plot == PLOT_COMPARE)
+	} else if (r->plot == PLOT_SERIES) {
+		svg_time(r, f);
+	} else {
 		svg_compare(r, look, f);
-	else
-		svg_grid(r, look, f);
+	}
+	fputs("unset multiplot\n", f);
 	free(look);
-	return 0;
+	return ret;
 }
 
 static void svg_escaped(FILE *f, const char *text)

@@ -5,10 +5,17 @@
  * colour in all figures.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "sim/report/svg.h"
+
+#define FIRST_MARK  4 /* gnuplot's square; the marks before it are crosses */
+#define MARKS	    10
+#define DASHES	    5
+#define TITLE_WIDTH 92	  /* characters */
+#define ON_ANOTHER  0.025 /* of the height */
 
 static const char *const colours[SVG_COLOURS] = {"#000000", "#E69F00", "#56B4E9", "#009E73",
 						 "#0072B2", "#D55E00", "#CC79A7", "#8A7500"};
@@ -27,6 +34,19 @@ static const struct look looks[] = {
 const char *svg_colour(unsigned int i)
 {
 	return colours[i % SVG_COLOURS];
+}
+
+const char *svg_light(unsigned int i, char out[SVG_COLOUR])
+{
+	unsigned long rgb = strtoul(svg_colour(i) + 1, NULL, 16);
+	unsigned int part[3];
+
+	for (int k = 0; k < 3; k++) {
+		part[k] = (unsigned int)(rgb >> (16 - 8 * k)) & 0xff;
+		part[k] = 255 - (255 - part[k]) * 5 / 8;
+	}
+	snprintf(out, SVG_COLOUR, "#%02x%02x%02x", part[0], part[1], part[2]);
+	return out;
 }
 
 const char *svg_short_label(const struct report *r, size_t series)
@@ -57,16 +77,28 @@ static bool look_of_policy(const char *policy, const bool *used, struct look *ou
 	return false;
 }
 
-static struct look free_look(const bool *used, size_t k)
+/* Whether an earlier series, or any that has the look of its policy, has this mark. */
+static bool mark_used(const struct look *out, size_t n, size_t k, unsigned int mark)
 {
-	unsigned int colour = 0;
+	for (size_t i = 0; i < n; i++)
+		if (out[i].mark == mark && (i < k || out[i].policy))
+			return true;
+	return false;
+}
+
+static struct look free_look(const bool *used, const struct look *out, size_t n, size_t k)
+{
+	unsigned int colour = 0, mark = FIRST_MARK;
 
 	while (colour < SVG_COLOURS && used[colour])
 		colour++;
 	if (colour == SVG_COLOURS)
 		colour = (unsigned int)(k % SVG_COLOURS);
-	return (struct look){"", colour, (unsigned int)(4 + k % 10),
-			     (unsigned int)(1 + k / SVG_COLOURS)};
+	while (mark < FIRST_MARK + MARKS && mark_used(out, n, k, mark))
+		mark++;
+	if (mark == FIRST_MARK + MARKS)
+		mark = (unsigned int)(FIRST_MARK + k % MARKS);
+	return (struct look){"", colour, mark, (unsigned int)(1 + k / SVG_COLOURS)};
 }
 
 void svg_looks(const struct report *r, struct look *out)
@@ -74,6 +106,7 @@ void svg_looks(const struct report *r, struct look *out)
 	const struct sweep *s = r->sweep;
 	bool used[SVG_COLOURS] = {false};
 
+	memset(out, 0, s->nseries * sizeof(*out));
 	for (size_t k = 0; k < s->nseries; k++) {
 		out[k].policy = NULL;
 		if (first_alike(r, k) == k && look_of_policy(s->series[k].policy, used, &out[k]))
@@ -86,8 +119,36 @@ void svg_looks(const struct report *r, struct look *out)
 		}
 		if (out[k].policy)
 			continue;
-		out[k] = free_look(used, k);
+		out[k] = free_look(used, out, s->nseries, k);
 		used[out[k].colour] = true;
+	}
+}
+
+/* Whether two lines cannot be told apart at most of their points. */
+static bool on_another(const struct report *r, const struct axis *y, size_t a, size_t b)
+{
+	size_t near = 0, all = 0;
+
+	for (size_t p = 0; p < r->sweep->npoints; p++) {
+		double u = axis_at(y, sweep_mean(r->sweep, p, a, r->y).mean);
+		double v = axis_at(y, sweep_mean(r->sweep, p, b, r->y).mean);
+
+		if (!isfinite(u) || !isfinite(v))
+			continue;
+		all++;
+		near += fabs(u - v) < ON_ANOTHER;
+	}
+	return 2 * near > all;
+}
+
+void svg_tell_apart(const struct report *r, const struct axis *y, struct look *look)
+{
+	for (size_t k = 1; k < r->sweep->nseries; k++) {
+		for (size_t i = 0; i < k; i++) {
+			/* Dash 1 is solid. */
+			if (on_another(r, y, i, k) && look[k].dash <= look[i].dash)
+				look[k].dash = look[i].dash % DASHES + 1;
+		}
 	}
 }
 
@@ -117,10 +178,49 @@ void svg_empty(FILE *f)
 	      f);
 }
 
-void svg_title(const struct sweep *s, FILE *f)
+/* Where the title is broken: at the last blank that leaves a line of TITLE_WIDTH; 0: nowhere. */
+static size_t title_break(const char *title)
+{
+	size_t at = TITLE_WIDTH;
+
+	if (strlen(title) <= TITLE_WIDTH)
+		return 0;
+	while (at && title[at] != ' ')
+		at--;
+	return at;
+}
+
+static void whole_title(const struct sweep *s, char *out, size_t size)
+{
+	snprintf(out, size, "%s: %s", s->id, s->title);
+}
+
+unsigned int svg_title_lines(const struct sweep *s)
 {
 	char title[512];
 
-	snprintf(title, sizeof(title), "%s: %s", s->id, s->title);
-	svg_quoted(f, title);
+	whole_title(s, title, sizeof(title));
+	return title_break(title) ? 2 : 1;
+}
+
+void svg_layout(const struct sweep *s, size_t rows, size_t columns, unsigned int legend, FILE *f)
+{
+	char title[512];
+	size_t at;
+
+	whole_title(s, title, sizeof(title));
+	at = title_break(title);
+	fprintf(f, "set multiplot layout %zu,%zu title ", rows, columns);
+	if (at) {
+		title[at] = '\0';
+		svg_quoted(f, title);
+		fputs(".\"\\n\".", f);
+		svg_quoted(f, title + at + 1);
+	} else {
+		svg_quoted(f, title);
+	}
+	/* Each row of a legend takes a line of the title. */
+	for (unsigned int i = 0; i < legend; i++)
+		fputs(".\"\\n \"", f);
+	fputs(" font ',14'\n", f);
 }

@@ -99,17 +99,39 @@ static void means(const struct cloud *c, unsigned int name, FILE *f)
 	free(all);
 }
 
-static void svg_scatter_axes(const struct report *r, enum probe_column x, const char *y, FILE *f)
+/* Adds the values of COLUMN that the dots show. */
+static void add_dots(const struct sweep *sweep, enum probe_column column, struct axis_values *v)
 {
+	for (size_t k = 0; k < sweep->nseries; k++) {
+		const struct sweep_result *r = sweep_result(sweep, 0, k, 0);
+
+		for (uint32_t i = 0; i < r->nrows; i++)
+			axis_values_add(v, &r->rows[i].v[column], NULL, 1);
+	}
+	v->lowest_middle = v->most; /* a dot near 0 needs no logarithmic axis */
+}
+
+static void svg_scatter_axes(const struct report *r, const struct scatter *s, const char *y,
+			     FILE *f)
+{
+	struct axis_values v;
+	struct axis a;
+
+	axis_values_init(&v);
+	add_dots(r->sweep, s->x, &v);
+	axis_fit(&a, &v, false);
 	fputs("set xlabel ", f);
-	svg_quoted(f, probe_column_title(x));
-	fputs(" offset 0,0.4\nset ylabel ", f);
-	svg_quoted(f, y);
-	fputs("\nset xrange [0:*]\nset offsets 0, graph 0.03, graph 0.03, 0\nset key bottom "
-	      "outside "
-	      "horizontal center\nset style fill transparent solid 0.5 noborder\n",
+	svg_quoted(f, probe_column_title(s->x));
+	fprintf(f, "\nset xrange [%.9g:%.9g]\nset offsets graph 0.02, graph 0.02, 0, 0\n", a.low,
+		a.high);
+	axis_values_init(&v);
+	for (int i = 0; i < 3 && s->y[i] != PROBE_HOUR; i++)
+		add_dots(r->sweep, s->y[i], &v);
+	axis_fit(&a, &v, r->log_y);
+	svg_y_axis(&a, y, f);
+	fputs("set key outside top center horizontal\n"
+	      "set style fill transparent solid 0.5 noborder\n",
 	      f);
-	fputs(r->log_y ? "set logscale y\n" : "set yrange [0:*]\n", f);
 }
 
 /* Plots local against remote load; the mark shows the faster site. */
@@ -117,7 +139,7 @@ static void plane(const struct report *r, const struct scatter *s, FILE *f)
 {
 	struct cloud c = {r->sweep, 0, s->x, s->y[0]};
 
-	svg_scatter_axes(r, s->x, probe_column_title(s->y[0]), f);
+	svg_scatter_axes(r, s, probe_column_title(s->y[0]), f);
 	dots(&c, 0, 1, f);
 	dots(&c, 1, 0, f);
 	fprintf(f,
@@ -143,7 +165,7 @@ void svg_scatter(const struct report *r, FILE *f)
 		return;
 	}
 	several = s->y[1] != PROBE_HOUR;
-	svg_scatter_axes(r, s->x, several ? "response time (s)" : probe_column_title(s->y[0]), f);
+	svg_scatter_axes(r, s, several ? "response time (s)" : probe_column_title(s->y[0]), f);
 	for (size_t k = 0; k < sweep->nseries; k++) {
 		for (int i = 0; i < 3 && s->y[i] != PROBE_HOUR; i++, n++) {
 			struct cloud c = {sweep, k, s->x, s->y[i]};
@@ -159,11 +181,12 @@ void svg_scatter(const struct report *r, FILE *f)
 			several ? probe_column_title(s->y[i % per]) : sweep->series[i / per].label;
 
 		fprintf(f,
-			"%s$c%u with points pointtype %u pointsize 0.5 linecolor rgb '%s' notitle, "
+			"%s$c%u with points pointtype %u pointsize 0.5 linecolor rgb '%s' %s, "
 			"$m%u with linespoints pointtype 7 pointsize 0.5 linewidth 1.6 linecolor "
 			"rgb '%s' title ",
-			i ? ", " : "", i, 6 + 2 * (i % 2), rgb, i, rgb);
-		svg_quoted(f, title);
+			i ? ", " : "", i, 6 + 2 * (i % 2), rgb,
+			n == 1 ? "title 'an execution, first seed'" : "notitle", i, rgb);
+		svg_quoted(f, n == 1 ? "mean of a tenth of all executions" : title);
 	}
 	fputc('\n', f);
 }

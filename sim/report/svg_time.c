@@ -5,6 +5,8 @@
 
 #include "sim/report/svg.h"
 
+#define TICS 4
+
 struct panel {
 	const char *title;
 	size_t offset;
@@ -62,22 +64,32 @@ static void time_data(const struct sweep *s, const struct panel *panels, size_t 
 	}
 }
 
-static bool svg_time_has_values(const struct sweep *s, const struct panel *panel)
+/* Finds the range of a panel; false: it has no value. */
+static bool panel_range(const struct sweep *s, const struct panel *panel, double *low, double *high)
 {
+	*low = INFINITY;
+	*high = -INFINITY;
 	for (size_t k = 0; k < s->npoints * s->nseries; k++) {
 		const struct sweep_result *r = &s->results[k * s->seeds];
 
-		for (uint32_t i = 0; i < r->nsamples; i++)
-			if (isfinite(svg_time_value_of(&r->samples[i], panel)))
-				return true;
+		for (uint32_t i = 0; i < r->nsamples; i++) {
+			double value = svg_time_value_of(&r->samples[i], panel);
+
+			if (!isfinite(value))
+				continue;
+			*low = fmin(*low, value);
+			*high = fmax(*high, value);
+		}
 	}
-	return false;
+	return *low <= *high;
 }
 
 static void time_panel(const struct sweep *s, size_t n, FILE *f)
 {
+	double lines = (double)(s->npoints * s->nseries);
 	size_t line = 0;
 
+	/* Later lines are thinner and dashed: earlier ones show below them. */
 	fputs("plot ", f);
 	for (size_t p = 0; p < s->npoints; p++) {
 		for (size_t k = 0; k < s->nseries; k++, line++) {
@@ -88,10 +100,10 @@ static void time_panel(const struct sweep *s, size_t n, FILE *f)
 				 s->nseries > 1 && s->npoints > 1 ? ", " : "",
 				 s->npoints > 1 ? s->points[p].label : "");
 			fprintf(f,
-				"%s$t%zu_%zu using 1:%zu with lines linecolor rgb '%s' dashtype "
-				"%zu title ",
-				line ? ", " : "", p, k, n + 2, svg_colour(line % SVG_COLOURS),
-				1 + line / SVG_COLOURS);
+				"%s$t%zu_%zu using 1:%zu with lines linecolor rgb '%s' linewidth "
+				"%.2f dashtype %zu title ",
+				line ? ", " : "", p, k, n + 2, svg_colour((unsigned int)line),
+				2.4 - 1.6 * (double)line / lines, 1 + line % 5);
 			svg_quoted(f, title);
 		}
 	}
@@ -105,16 +117,21 @@ void svg_time(const struct report *r, FILE *f)
 	size_t n = sizeof(load_panels) / sizeof(load_panels[0]);
 
 	time_data(s, panels, n, f);
-	fprintf(f, "set multiplot layout %zu,1\nset lmargin 12\nset rmargin 30\n", n);
+	svg_layout(s, n, 1, 0, f);
+	fprintf(f, "set lmargin 12\nset rmargin 30\n");
 	for (size_t i = 0; i < n; i++) {
-		fputs("set ylabel ", f);
-		svg_quoted(f, panels[i].title);
-		fprintf(f, "\n%s\nset yrange [*:*]\n", i + 1 == n ? "set xlabel 'time (s)'" : "");
-		if (svg_time_has_values(s, &panels[i]))
+		struct axis a;
+		double low, high;
+		bool any = panel_range(s, &panels[i], &low, &high);
+
+		axis_fit_between(&a, low, high, TICS);
+		svg_y_axis(&a, panels[i].title, f);
+		if (i + 1 == n)
+			fputs("set xlabel 'time (s)'\n", f);
+		if (any)
 			time_panel(s, i, f);
 		else
 			svg_empty(f);
-		fputs("unset title\nunset key\n", f);
+		fputs("unset key\n", f);
 	}
-	fputs("unset multiplot\n", f);
 }

@@ -309,3 +309,11 @@ int report_text(const struct report *r, FILE *f)
 	text_claims(r, f);
 	return ret;
 }
+
+double report_time_unit(const struct sweep *s, const char **name)
+{
+	const struct unit *u = text_unit_of(s);
+
+	*name = u->name;
+	return u->s;
+}

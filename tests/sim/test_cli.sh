@@ -84,7 +84,7 @@ wrong 2 "there is no option '--nope'" FC-4.1 --nope
 wrong 2 "--seeds needs a value" FC-4.1 --seeds
 wrong 2 "--json takes no value" FC-4.1 --json=1
 wrong 2 "this command does not take --workload" FC-4.1 --workload "$gen"
-wrong 2 "figures takes no ids" figures FC-4.1
+wrong 2 "there is no experiment 'FCX'" figures FC-4.1 FCX
 wrong 2 'no parameter is named "w_ioo"; similar: w_io$' FC-4.1 --set w_ioo=1
 wrong 2 'similar: cpu_load_runnable$' "${base[@]}" --set cpu_load_runable=1
 wrong 2 "similar: w_io$" params --set w_ioo=1
