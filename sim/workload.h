@@ -43,6 +43,7 @@ struct workload_info {
 	char hash[72];	  /* "sha256:..." of a file's content, or of a generator's parameters */
 	uint32_t nodes;	  /* 1 + largest home; 0: unknown before the end */
 	double cores;	  /* cores of a node; 0: the source does not say */
+	uint32_t processors; /* of the whole machine; 0: the source does not say */
 	uint64_t jobs;	  /* 0: unknown before the end */
 	const char *synthetic; /* generated fields that the source does not hold, or "" */
 	uint64_t records;  /* that the source holds; 0: unknown, or no trace */

@@ -16,7 +16,7 @@ static void comment(void *arg, const char *name, const char *value)
 	fputc('\n', arg);
 }
 
-static void quoted(FILE *f, const char *text)
+void report_csv_text(FILE *f, const char *text)
 {
 	if (!strpbrk(text, ",\"\n")) {
 		fputs(text, f);
@@ -31,6 +31,11 @@ static void quoted(FILE *f, const char *text)
 	fputc('"', f);
 }
 
+int report_csv_facts(const struct sweep *s, FILE *f)
+{
+	return report_facts(s, comment, f);
+}
+
 static void csv_number(FILE *f, double value)
 {
 	fputc(',', f);
@@ -40,7 +45,7 @@ static void csv_number(FILE *f, double value)
 
 static void report_csv_header(const struct sweep *s, const bool *has, FILE *f)
 {
-	quoted(f, s->x_name[0] ? s->x_name : "point");
+	report_csv_text(f, s->x_name[0] ? s->x_name : "point");
 	fputs(",series,policy,seeds", f);
 	for (unsigned int m = 0; m < M_COUNT; m++) {
 		char name[64];
@@ -58,7 +63,7 @@ static void report_csv_header(const struct sweep *s, const bool *has, FILE *f)
 				 : part == 1 ? "_low"
 					     : "_high");
 			fputc(',', f);
-			quoted(f, column);
+			report_csv_text(f, column);
 		}
 	}
 	fputs("\n", f);
@@ -77,11 +82,11 @@ int report_csv(const struct report *r, FILE *f)
 	report_csv_header(s, has, f);
 	for (size_t p = 0; p < s->npoints; p++) {
 		for (size_t k = 0; k < s->nseries; k++) {
-			quoted(f, s->points[p].label);
+			report_csv_text(f, s->points[p].label);
 			fputc(',', f);
-			quoted(f, s->series[k].label);
+			report_csv_text(f, s->series[k].label);
 			fputc(',', f);
-			quoted(f, s->series[k].policy);
+			report_csv_text(f, s->series[k].policy);
 			fprintf(f, ",%u", s->seeds);
 			for (unsigned int m = 0; m < M_COUNT; m++) {
 				struct interval i;
@@ -116,9 +121,9 @@ int report_samples_csv(const struct report *r, FILE *f)
 			for (uint32_t i = 0; i < result->nsamples; i++) {
 				const struct sim_sample *x = &result->samples[i];
 
-				quoted(f, s->points[p].label);
+				report_csv_text(f, s->points[p].label);
 				fputc(',', f);
-				quoted(f, s->series[k].label);
+				report_csv_text(f, s->series[k].label);
 				csv_number(f, x->time_ms / 1000);
 				csv_number(f, x->cpu_utilisation);
 				csv_number(f, x->disk_utilisation);
@@ -153,9 +158,9 @@ int report_rows_csv(const struct report *r, FILE *f)
 		size_t cell = u / s->seeds;
 
 		for (uint32_t i = 0; i < result->nrows; i++) {
-			quoted(f, s->points[cell / s->nseries].label);
+			report_csv_text(f, s->points[cell / s->nseries].label);
 			fputc(',', f);
-			quoted(f, s->series[cell % s->nseries].label);
+			report_csv_text(f, s->series[cell % s->nseries].label);
 			fprintf(f, ",%llu", (unsigned long long)sweep_unit_seed(s, u));
 			for (unsigned int c = 0; c < PROBE_COLUMNS; c++)
 				csv_number(f, result->rows[i].v[c]);

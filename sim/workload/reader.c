@@ -350,6 +350,7 @@ static int reader_finish(struct reader *r, struct iocom_err *err)
 	name_synthetic(r);
 	r->info.nodes = r->missing & HOLDS_HOME && n > r->homes_seen ? n : r->homes_seen;
 	r->info.cores = r->own_cores;
+	r->info.processors = r->own_processors;
 	if (!*r->info.source)
 		snprintf(r->info.source, sizeof(r->info.source), "%s %s", r->format->name,
 			 reader_base_name(r));

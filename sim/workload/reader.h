@@ -69,9 +69,10 @@ struct reader {
 	struct workload_info info;
 	char synthetic[200];
 	struct homes homes;
-	uint32_t own_nodes; /* number of nodes that a trace without hosts states, or 0 */
-	double own_cores;   /* cores of each node, or 0 */
-	bool scanning;	    /* first pass: nothing is generated */
+	uint32_t own_nodes;	 /* number of nodes that a trace without hosts states, or 0 */
+	double own_cores;	 /* cores of each node, or 0 */
+	uint32_t own_processors; /* of all nodes, or 0 */
+	bool scanning;		 /* first pass: nothing is generated */
 	/* the state of this pass */
 	bool first_known;
 	double first_ms;  /* the first arrival */

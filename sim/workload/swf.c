@@ -41,13 +41,16 @@ enum {
 };
 
 struct swf {
-	uint32_t nodes, procs; /* values from the header; 0: not given */
+	uint32_t nodes, procs;	      /* values from the header; 0: not given */
+	uint64_t no_request, no_wait; /* jobs of this pass without these times */
 };
 
 static int swf_begin(struct reader *r, struct iocom_err *err)
 {
-	(void)r;
+	struct swf *s = r->state;
+
 	(void)err;
+	s->no_request = s->no_wait = 0;
 	return 0;
 }
 
@@ -67,6 +70,7 @@ static void swf_header(struct reader *r, const char *p)
 
 		*to = n < READER_NODES_MAX ? (uint32_t)n : READER_NODES_MAX;
 		r->own_nodes = s->nodes ? s->nodes : s->procs;
+		r->own_processors = s->procs ? s->procs : s->nodes;
 		r->own_cores = s->nodes && s->procs >= s->nodes ? (double)(s->procs / s->nodes) : 0;
 	}
 }
@@ -134,6 +138,7 @@ static int swf_next(struct reader *r, struct record *record, struct iocom_err *e
 	struct token f[COLUMNS + 1];
 	double v[COLUMNS], procs, seconds, memory_kb;
 	bool asked = r->options.requested;
+	struct swf *s = r->state;
 	int rc = swf_job_line(r, err);
 
 	if (rc <= 0)
@@ -157,6 +162,8 @@ static int swf_next(struct reader *r, struct record *record, struct iocom_err *e
 	job->memory_mb = memory_kb / 1000;
 	job->is_batch = true;
 	swf_batch(v, &job->batch);
+	s->no_request += !(job->batch.requested_ms > 0);
+	s->no_wait += job->batch.wait_ms < 0;
 	return 1;
 }
 
@@ -164,8 +171,18 @@ static void swf_describe(struct reader *r)
 {
 	static const char *const kinds[] = {"serial", "parallel"};
 
+	const struct swf *s = r->state;
+	char *note = r->info.note;
+	size_t size = sizeof(r->info.note);
+
 	reader_kinds(r, kinds, 2);
 	r->info.batch = true;
+	if (r->options.batch && s->no_request)
+		snprintf(note, size, "%llu records request no time: their run time stands for it",
+			 (unsigned long long)s->no_request);
+	if (r->options.batch && s->no_wait)
+		snprintf(note + strlen(note), size - strlen(note), "%s%llu state no wait",
+			 *note ? "; " : "", (unsigned long long)s->no_wait);
 	if (r->options.requested && !r->options.batch)
 		snprintf(r->info.note, sizeof(r->info.note),
 			 "processors, time and memory as requested, not as used");
