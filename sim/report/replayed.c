@@ -338,7 +338,7 @@ static int replayed_classes(const struct sweep *s, FILE *f)
 	if (table_init(&t, n + 1, s->nseries + 2))
 		return -ENOMEM;
 	fprintf(f,
-		"\nmean bounded slowdown by class (short: at most %g h; narrow: at most %d "
+		"\nmean bounded slowdown by class (short: up to %g h; narrow: up to %d "
 		"processors)\n",
 		OUTCOME_SHORT_MS / 3600000, OUTCOME_NARROW);
 	table_set(&t, 0, 1, "jobs");
@@ -387,8 +387,8 @@ static int replayed_users_table(const struct sweep *s, FILE *f)
 	if (table_init(&t, s->nseries, 6))
 		return -ENOMEM;
 	fprintf(f,
-		"\nusers with %d jobs or more whose mean bounded slowdown is better or worse by "
-		"more\nthan %g %% than under %s, and the user with the largest change\n",
+		"\nusers with %d jobs or more whose mean bounded slowdown is better or worse\n"
+		"by more than %g %% than under %s, and the user with the largest change\n",
 		REPLAYED_JOBS_MIN, 100 * REPLAYED_CLEARLY, s->series[base].label);
 	for (size_t i = 0; i < 5; i++)
 		table_set(&t, 0, i + 1, "%s", heads[i]);

@@ -183,9 +183,10 @@ static void swf_describe(struct reader *r)
 	if (r->options.batch && s->no_wait)
 		snprintf(note + strlen(note), size - strlen(note), "%s%llu state no wait",
 			 *note ? "; " : "", (unsigned long long)s->no_wait);
-	if (r->options.requested && !r->options.batch)
-		snprintf(r->info.note, sizeof(r->info.note),
-			 "processors, time and memory as requested, not as used");
+	if (r->options.requested)
+		snprintf(note + strlen(note), size - strlen(note),
+			 "%sprocessors%s and memory as requested, not as used", *note ? "; " : "",
+			 r->options.batch ? "" : ", time");
 }
 
 static void swf_end(struct reader *r)
