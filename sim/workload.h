@@ -39,18 +39,18 @@ const char *workload_left_words(enum workload_left why);
 const char *workload_left_name(enum workload_left why);
 
 struct workload_info {
-	char source[256]; /* "generator acm, 30 % parallel", "CSD trace, run 2" */
-	char hash[72];	  /* "sha256:..." of a file's content, or of a generator's parameters */
-	uint32_t nodes;	  /* 1 + largest home; 0: unknown before the end */
-	double cores;	  /* cores of a node; 0: the source does not say */
+	char source[256];    /* "generator acm, 30 % parallel", "CSD trace, run 2" */
+	char hash[72];	     /* "sha256:..." of a file's content, or of a generator's parameters */
+	uint32_t nodes;	     /* 1 + largest home; 0: unknown before the end */
+	double cores;	     /* cores of a node; 0: the source does not say */
 	uint32_t processors; /* of the whole machine; 0: the source does not say */
-	uint64_t jobs;	  /* 0: unknown before the end */
+	uint64_t jobs;	     /* 0: unknown before the end */
 	const char *synthetic; /* generated fields that the source does not hold, or "" */
-	uint64_t records;  /* that the source holds; 0: unknown, or no trace */
-	uint64_t left_out; /* those that are no jobs of this workload, and why: */
+	uint64_t records;      /* that the source holds; 0: unknown, or no trace */
+	uint64_t left_out;     /* those that are no jobs of this workload, and why: */
 	uint64_t left[WORKLOAD_LEFT_COUNT];
-	bool batch; /* the log of a batch system: its jobs have `batch` */
-	char note[192];	   /* what the user should know about how it was read, or "" */
+	bool batch;	/* the log of a batch system: its jobs have `batch` */
+	char note[192]; /* what the user should know about how it was read, or "" */
 	uint32_t kinds;
 	char kind[SIM_KINDS_MAX][32];
 };

@@ -417,6 +417,8 @@ int cmd_replay(int argc, char **argv, const volatile sig_atomic_t *cancel)
 		ret = cli_fail(&cli, CLI_USAGE, "no trace given");
 	if (!ret && first + 1 < argc)
 		ret = cli_fail(&cli, CLI_USAGE, "unexpected '%s'", argv[first + 1]);
+	if (!ret && cli.check && (cli.nsweeps || cli.measure))
+		ret = cli_fail(&cli, CLI_USAGE, "--check takes no --sweep and no --measure");
 	if (!ret) {
 		cli.trace = argv[first];
 		ret = cli_hold(&cli, &cli.trace);

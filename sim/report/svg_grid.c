@@ -269,29 +269,69 @@ void svg_grid(const struct report *r, const struct look *look, FILE *f)
 
 /* --- several measures of few policies -------------------------------------------- */
 
-static const struct {
+#define COMPARED     6
+#define COMPARED_FAR 20 /* bars that differ by more than this factor need a log axis */
+
+struct compared {
 	enum measure m;
 	const char *title;
-} compared[] = {
+};
+
+static const struct compared compared[COMPARED] = {
 	{M_SLOWDOWN, "mean slowdown"},		{M_SLOWDOWN_P95, "slowdown, 95th percentile"},
 	{M_TURNAROUND, "mean turn-around (s)"}, {M_CPU, "CPU utilisation"},
 	{M_DISK, "disk utilisation"},		{M_TRANSFERS, "tasks moved"},
 };
 
+static const struct compared compared_batch[COMPARED] = {
+	{M_BOUNDED, "mean bounded slowdown"},
+	{M_SLOWDOWN_P95, "slowdown, 95th percentile"},
+	{M_WAIT, "mean wait (s)"},
+	{M_TURNAROUND, "mean turn-around (s)"},
+	{M_TURNAROUND_P95, "turn-around, p95 (s)"},
+	{M_CPU, "processors busy"},
+};
+
+/* Returns where a log axis begins; 0: no bar would be hidden by a linear axis. */
+static double compared_from(const struct report *r)
+{
+	double least = INFINITY, most = 0;
+
+	for (size_t k = 0; k < r->sweep->nseries; k++) {
+		double mean = sweep_mean(r->sweep, 0, k, r->y).mean;
+
+		if (!(mean > 0))
+			return 0;
+		least = fmin(least, mean);
+		most = fmax(most, mean);
+	}
+	return most > COMPARED_FAR * least ? least / 3 : 0;
+}
+
 void svg_compare(const struct report *r, const struct look *look, FILE *f)
 {
 	const struct sweep *s = r->sweep;
+	const struct compared *list = s->batch ? compared_batch : compared;
 
 	fputs("set multiplot layout 2,3 title ", f);
 	svg_title(s, f);
 	fputs(" font ',14'\nset xtics rotate by -35 font ',11'\n", f);
-	for (size_t i = 0; i < sizeof(compared) / sizeof(compared[0]); i++) {
+	for (size_t i = 0; i < COMPARED; i++) {
 		struct report one = *r;
+		char title[64];
+		double from;
 
-		one.y = compared[i].m;
+		one.y = list[i].m;
+		from = s->batch ? compared_from(&one) : 0;
+		snprintf(title, sizeof(title), "%s%s", list[i].title, from > 0 ? ", log axis" : "");
 		fputs("set title ", f);
-		svg_quoted(f, compared[i].title);
-		fputs(" font ',12'\nset yrange [0:*]\n", f);
+		svg_quoted(f, title);
+		fputs(" font ',12'\n", f);
+		if (from > 0)
+			fprintf(f, "set logscale y\nset yrange [%g:*]\nset format y '%%.0e'\n",
+				from);
+		else
+			fputs("unset logscale y\nset yrange [0:*]\nset format y '%g'\n", f);
 		single_bars(&one, look, f);
 	}
 	fputs("unset multiplot\n", f);

@@ -126,6 +126,8 @@ tap_is "and end with the same line" "$(tail -n 1 merged)" "$(jq -r '.replay.poin
 # --- errors, and other traces
 replay log.swf --parallel 2 >/dev/null
 tap_like "--parallel has no effect here" "$? $(cat err)" '^2 .*one thread'
+replay log.swf --check --sweep nodes=1,2 >/dev/null
+tap_like "--check has no sweep" "$? $(cat err)" '^2 .*--check takes no --sweep'
 replay log.swf --measure luck >/dev/null
 tap_like "an unknown measure" "$? $(cat err)" "^2 .*there is no 'luck'"
 replay "$data/csd.csv" --policy recorded,nlb >/dev/null
@@ -143,5 +145,13 @@ tap_is "of the process trace one run is used" "$? $(jq -c .used csd/replay.json)
 	"0 $(awk -F, 'NR > 1 { run = int($1 / 60); if (NR == 2) first = run; n++; used += run == first }
 		END { printf "{\"records\":%d,\"jobs\":%d,\"left_out\":{\"other_run\":%d}}", n, used, n - used }' "$data/csd.csv")"
 tap_like "and the text says so" "$(tr '\n' ' ' <text | tr -s ' ')" 'are of other runs \(load.run=N takes another\)'
+
+# --- ranks that end together: work by their number, not by its square (that took ten minutes)
+{
+	head -n 1 "$data/darshan.csv"
+	awk -F, -v OFS=, 'NR == 2 { $4 = 400000; print }' "$data/darshan.csv"
+} >wide.csv
+replay wide.csv --nodes 2xhost --policy nlb --json >wide.json
+tap_is "a job of 400,000 ranks ends" "$? $(jq -c '[.results[].measures | .completed.mean, .unfinished.mean]' wide.json)" "0 [1,0]"
 
 tap_done
