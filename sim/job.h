@@ -19,6 +19,17 @@ struct sim_asked {
 	uint32_t node; /* where it ran; UINT32_MAX: unknown */
 };
 
+/*
+ * What the log of a batch system says of a job besides its work.  Fields whose meaning the comment
+ * does not give are those of SWF.
+ */
+struct sim_batch {
+	double requested_ms; /* run time that its user asked for; 0: unknown */
+	double wait_ms;	     /* in the real queue; negative: unknown */
+	double run_ms;	     /* that it really ran; at most 0.5 s where the log says 0 */
+	uint32_t user;	     /* UINT32_MAX: unknown */
+};
+
 struct sim_job {
 	uint64_t id;	   /* counts from 0 in order of arrival; unique in a workload */
 	double arrival_ms; /* not before the previous job's arrival */
@@ -40,7 +51,11 @@ struct sim_job {
 	double messages_per_ms; /* of each task but the master, per ms of its computation */
 	double message_kb;
 	bool has_asked; /* a recorded live job: decisions at wall-clock rates use `asked` */
-	struct sim_asked asked;
+	bool is_batch;	/* from the log of a batch system, which says `batch` */
+	union {
+		struct sim_asked asked;
+		struct sim_batch batch;
+	};
 };
 
 #endif

@@ -15,6 +15,9 @@ enum sim_fidelity {
 	SIM_FLUID,   /* tasks advance at rates; only changes are events */
 };
 
+/* What bs_backfill lets pass a job that waits for nodes. */
+enum sim_backfill { BS_FCFS, BS_ANY, BS_EASY };
+
 struct sim_params {
 	enum sim_fidelity fidelity;
 	uint64_t seed;
@@ -43,8 +46,12 @@ struct sim_params {
 	bool port_contention;	  /* O-38: a port's flows share its bandwidth; default true */
 	bool dedicated_buffer;	  /* O-3: the job's time alone uses the buffer; default true */
 	bool control_per_node;	  /* O-27: each node has a controller; false: the cluster has one */
-	bool bs_backfill;	  /* O-30: later jobs may pass a waiting one; default false */
-	bool priority_decay;	  /* O-50: CPU hogs lose priority (ZAT); default false */
+	/*
+	 * O-30: which later jobs may pass a waiting one.  0 (default): none; 1: any for which nodes
+	 * are free; 2: EASY, those that by the requested times do not delay the first in the queue
+	 */
+	uint32_t bs_backfill;
+	bool priority_decay; /* O-50: CPU hogs lose priority (ZAT); default false */
 	/* the least time that anything takes between two nodes; default 0.1 */
 	double network_latency_ms;
 	double memory_scale; /* O-49: multiplies every job's memory_mb; default 1 */

@@ -24,17 +24,35 @@ struct workload_ops {
 };
 
 #define WORKLOAD_RUNS_MAX 16 /* runs of a trace that are numbered here */
+/* Why a record of a trace is not used. */
+enum workload_left {
+	WORKLOAD_NO_JOB,     /* it never ran, or holds no work */
+	WORKLOAD_OTHER_RUN,  /* CSD: of another run than load.run */
+	WORKLOAD_EARLY,	     /* before load.from_s */
+	WORKLOAD_LATE,	     /* not before load.to_s */
+	WORKLOAD_SHORT,	     /* less computation than load.min_cpu_ms */
+	WORKLOAD_WIDE,	     /* needs more processors than there are */
+	WORKLOAD_BEYOND_MAX, /* after load.jobs_max jobs */
+	WORKLOAD_LEFT_COUNT
+};
+/* Why, in words that follow a count: "outside ..."; NAME: the reason as one word, for programs. */
+const char *workload_left_words(enum workload_left why);
+const char *workload_left_name(enum workload_left why);
 
 struct workload_info {
-	char source[256]; /* "generator acm, 30 % parallel", "CSD trace, run 2" */
-	char hash[72];	  /* "sha256:..." of a file's content, or of a generator's parameters */
-	uint32_t nodes;	  /* 1 + largest home; 0: unknown before the end */
-	double cores;	  /* cores of a node; 0: the source does not say */
-	uint64_t jobs;	  /* 0: unknown before the end */
+	char source[256];    /* "generator acm, 30 % parallel", "CSD trace, run 2" */
+	char hash[72];	     /* "sha256:..." of a file's content, or of a generator's parameters */
+	uint32_t nodes;	     /* 1 + largest home; 0: unknown before the end */
+	double cores;	     /* cores of a node; 0: the source does not say */
+	uint32_t processors; /* of the whole machine; 0: the source does not say */
+	uint64_t jobs;	     /* 0: unknown before the end */
 	const char *synthetic; /* generated fields that the source does not hold, or "" */
-	uint64_t left_out; /* records that are no jobs (never ran) or that the options exclude */
-	char note[192];	   /* what the user should know about how it was read, or "" */
-	uint32_t runs;	   /* CSD: the runs that the trace holds, and the number of each; 0: none */
+	uint64_t records;      /* that the source holds; 0: unknown, or no trace */
+	uint64_t left_out;     /* those that are no jobs of this workload, and why: */
+	uint64_t left[WORKLOAD_LEFT_COUNT];
+	bool batch;	/* the log of a batch system: its jobs have `batch` */
+	char note[192]; /* what the user should know about how it was read, or "" */
+	uint32_t runs;	/* CSD: the runs that the trace holds, and the number of each; 0: none */
 	int32_t run[WORKLOAD_RUNS_MAX];
 	uint32_t kinds;
 	char kind[SIM_KINDS_MAX][32];
@@ -73,6 +91,11 @@ struct workload_options {
 			     * unchanged */
 	/* SWF: true: use what was requested, not what was used; default false */
 	bool requested;
+	/*
+	 * SWF: replay as a batch system: a task computes for the job's run time, and jobs of more
+	 * tasks than there are nodes are left out; default false
+	 */
+	bool batch;
 	double time_unit_s; /* block csv: seconds per unit of its time column; default 1 */
 	/*
 	 * block csv: requests at most this far apart form one job; 0: only those with the same

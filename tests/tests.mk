@@ -192,6 +192,10 @@ figures: $(BUILD)/iocom-sim ## all figures of the papers and the page of claims,
 bench-sim: $(BENCH_sim) ## the simulator: speed, threads, against SimGrid; WHAT=size: 10 M jobs
 	@$(BUILD)/tests/bench/bench_sim $(WHAT)
 
+.PHONY: bench-replay
+bench-replay: $(BUILD)/iocom-sim ## a batch log of 100,000 jobs with backfill, wide Darshan jobs: seconds
+	@bash tests/bench/replay.sh $(BUILD) $(REPLAY_JOBS)
+
 # The cost of the statistics themselves; tests/bench/monitor/bench.py says what it does.
 $(BUILD)/tests/bench/empty.bpf.o: tests/bench/monitor/empty.bpf.c
 	@mkdir -p $(@D)

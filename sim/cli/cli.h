@@ -42,7 +42,7 @@ enum {
 	CLI_TAKES_SWEEP = 1,   /* --jobs, --shard, --seeds, --set, --fidelity, --parallel */
 	CLI_TAKES_OUT = 2,     /* --out, --json */
 	CLI_TAKES_RUN = 4,     /* --workload, --nodes, --policy, --sweep, --measure ... */
-	CLI_TAKES_REPLAY = 8,  /* --nodes, --policy */
+	CLI_TAKES_REPLAY = 8,  /* --nodes, --policy, --sweep, --measure */
 	CLI_TAKES_TRACE = 16,  /* --trace */
 	CLI_TAKES_FORCE = 32,  /* --force */
 	CLI_TAKES_DECIDE = 64, /* --decide */
@@ -117,6 +117,9 @@ int cmd_merge(int argc, char **argv, const volatile sig_atomic_t *cancel);
 
 /* Adds the policies of "A,B,..." to S as series.  Returns 0; CLI_USAGE: the reason was printed. */
 int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policies);
+/* Adds the points of --sweep to S, or one.  Returns 0; CLI_...: the reason was printed. */
+int cli_add_points(const struct cli *cli, struct sweep *s);
+bool cli_numeric(const struct sweep *s); /* all points are numbers */
 /* Compares the recording cli->trace with its simulation; see check.c. */
 int cli_check_recording(const struct cli *cli);
 /* Runs one run and records it or exports its view; see record.c. */

@@ -4,6 +4,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/report/part.h"
+#include "sim/report/replayed.h"
 
 static const char help[] =
 	"usage: iocom-sim merge DIR PART...\n"
@@ -41,6 +42,8 @@ int cmd_merge(int argc, char **argv, const volatile sig_atomic_t *cancel)
 		return cli_fail(&cli, CLI_FAILED, "no memory");
 	}
 	ret = cli_deliver(&cli, parts.reports, parts.n, parts.page, 0);
+	if (!ret && !cli.json && parts.n == 1 && parts.reports[0].sweep->keep_outcomes)
+		replayed_tell_advice(parts.reports[0].sweep, stdout);
 	parts_free(&parts);
 	cli_free(&cli);
 	return ret;

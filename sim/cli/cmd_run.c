@@ -90,7 +90,7 @@ static int add_combinations(const struct cli *cli, struct sweep *s, size_t i, co
 	return ret;
 }
 
-static int add_points(const struct cli *cli, struct sweep *s)
+int cli_add_points(const struct cli *cli, struct sweep *s)
 {
 	struct iocom_err err = {0};
 
@@ -113,7 +113,7 @@ static int add_points(const struct cli *cli, struct sweep *s)
 							  : 0;
 }
 
-static bool cmd_run_numeric(const struct sweep *s)
+bool cli_numeric(const struct sweep *s)
 {
 	for (size_t i = 0; i < s->npoints; i++)
 		if (!isfinite(s->points[i].x))
@@ -130,7 +130,7 @@ static int cmd_run_fill(const struct cli *cli, struct sweep *s)
 	if (!ret && settings_merge(&s->settings, &cli->set))
 		ret = cli_fail(cli, CLI_FAILED, "no memory");
 	if (!ret)
-		ret = add_points(cli, s);
+		ret = cli_add_points(cli, s);
 	return ret ? ret : cli_add_policies(cli, s, cli->policies);
 }
 
@@ -196,9 +196,9 @@ static int cli_cmd_run(struct cli *cli)
 		return ret;
 	report.sweep = s;
 	report.y = cli->measure ? measure_parse(cli->measure) : M_SLOWDOWN;
-	report.plot = s->npoints == 1 && !cli->measure	     ? PLOT_COMPARE
-		      : s->npoints > 1 && cmd_run_numeric(s) ? PLOT_LINES
-							     : PLOT_BARS;
+	report.plot = s->npoints == 1 && !cli->measure	 ? PLOT_COMPARE
+		      : s->npoints > 1 && cli_numeric(s) ? PLOT_LINES
+							 : PLOT_BARS;
 	ret = cli->record || cli->export_view ? cli_record(cli, s)
 					      : cli_execute(cli, &report, 1, false);
 	report_free(&report);

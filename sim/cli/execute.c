@@ -8,6 +8,7 @@
 #include "sim/cli/cli.h"
 #include "sim/experiments/effect.h"
 #include "sim/experiments/probe_run.h"
+#include "sim/experiments/recorded_run.h"
 #include "sim/experiments/runner.h"
 #include "sim/experiments/scenario.h"
 #include "sim/report/page.h"
@@ -64,6 +65,8 @@ int cli_check(const struct cli *cli, const struct sweep *s)
 		enum rules_policy policy;
 		bool feedback;
 
+		if (s->keep_outcomes && recorded_is(s->series[i].policy))
+			continue;
 		if (rules_policy_parse_feedback(s->series[i].policy, &policy, &feedback))
 			return cli_fail(cli, CLI_USAGE,
 					"there is no policy '%s'; `iocom-sim --list` names them",
@@ -104,9 +107,13 @@ int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policie
 
 	for (char *p = copy ? strtok_r(copy, ",", &save) : NULL; p && !ret;
 	     p = strtok_r(NULL, ",", &save)) {
+		if (s->batch && recorded_is(p) && sweep_find_series(s, p) >= 0)
+			continue; /* it is there in any case */
 		if (sweep_find_series(s, p) >= 0)
 			ret = cli_fail(cli, CLI_USAGE, "--policy: %s is given twice", p);
-		else if (sweep_add_series(s, p, p, NULL, NULL))
+		else if (s->batch && !strcmp(p, "bs-fcfs")
+				 ? sweep_add_series(s, p, "bs", "bs_backfill=0", NULL)
+				 : sweep_add_series(s, p, p, NULL, NULL))
 			ret = cli_fail(cli, CLI_FAILED, "no memory");
 	}
 	free(copy);
@@ -259,14 +266,17 @@ static void tell_files(const struct cli *cli, const struct report *reports, size
 		       bool figures)
 {
 	const char *svg = figures ? ", .svg" : "";
-	const char *series = n == 1 && reports[0].sweep->keep_samples ? ", .samples.csv" : "";
 	const char *directory = directory_of(cli);
 
 	if (page)
 		printf("%s/index.html: all figures and claims\n", directory);
 	else if (n == 1)
-		printf("\nwritten: %s/%s.csv, .json%s%s\n", directory, reports[0].sweep->id, svg,
-		       series);
+		printf("\nwritten: %s/%s.csv, .json%s%s%s\n", directory, reports[0].sweep->id, svg,
+		       reports[0].sweep->keep_outcomes ? ", .groups.csv" : "",
+		       !reports[0].sweep->keep_samples ? ""
+		       : figures && reports[0].plot != PLOT_SERIES
+			       ? ", .samples.csv, .utilisation.svg"
+			       : ", .samples.csv");
 	else
 		printf("\nwritten: %zu figures (.csv, .json%s) in %s\n", n, svg, directory);
 }
@@ -302,7 +312,8 @@ static bool writes_files(const struct cli *cli, bool page)
 static int files_free(const struct cli *cli, const struct report *reports, size_t n, bool page,
 		      struct iocom_err *err)
 {
-	static const char *const suffixes[] = {"csv", "json", "svg"};
+	static const char *const suffixes[] = {".csv",	      ".json",	      ".svg",
+					       REPORT_GROUPS, REPORT_SAMPLES, REPORT_USE};
 	const char *directory = directory_of(cli);
 	char name[NAME_BYTES];
 	int ret = output_try(directory, err);
@@ -314,8 +325,9 @@ static int files_free(const struct cli *cli, const struct report *reports, size_
 	if (!ret && page)
 		ret = output_may_write(directory, "index.html", cli->force, err);
 	for (size_t i = 0; !ret && i < n; i++)
-		for (size_t k = 0; !ret && k < sizeof(suffixes) / sizeof(suffixes[0]); k++) {
-			snprintf(name, sizeof(name), "%s.%s", reports[i].sweep->id, suffixes[k]);
+		/* Only a replay has the last ones. */
+		for (size_t k = 0; !ret && k < (reports[i].sweep->keep_outcomes ? 6 : 3); k++) {
+			snprintf(name, sizeof(name), "%s%s", reports[i].sweep->id, suffixes[k]);
 			ret = output_may_write(directory, name, cli->force, err);
 		}
 	return ret;

@@ -83,10 +83,10 @@ static bool options_taken(int id, int takes)
 		return takes & CLI_TAKES_OUT;
 	case OPT_NODES:
 	case OPT_POLICY:
-		return takes & (CLI_TAKES_RUN | CLI_TAKES_REPLAY);
-	case OPT_WORKLOAD:
 	case OPT_SWEEP:
 	case OPT_MEASURE:
+		return takes & (CLI_TAKES_RUN | CLI_TAKES_REPLAY);
+	case OPT_WORKLOAD:
 	case OPT_RECORD:
 	case OPT_EXPORT:
 	case OPT_DECISION:

@@ -30,7 +30,7 @@ static const struct {
 	{"dedicated_buffer", "yes/no", "O-3: the time of a job alone includes the buffer"},
 	{"control_per_node", "yes/no",
 	 "O-27: one feedback controller per node; no: one per cluster"},
-	{"bs_backfill", "yes/no", "O-30: later jobs may overtake a waiting one"},
+	{"bs_backfill", "0/1/2", "O-30: who may overtake: 0 nobody, 1 any, 2 EASY"},
 	{"priority_decay", "yes/no", "O-50: CPU hogs lose priority"},
 	{"network_latency_ms", "ms", "least delay of anything sent between nodes"},
 	{"memory_scale", "", "O-49: multiplies every job's memory"},

@@ -73,6 +73,18 @@ static int check_cluster(const struct sim_cluster *cluster, struct iocom_err *er
 	return 0;
 }
 
+/* Checks what only recorded jobs, or jobs of a batch log, have. */
+static bool sane_extra(const struct sim_job *j)
+{
+	const struct sim_asked *a = &j->asked;
+
+	if (j->is_batch)
+		return SANE(j->batch.requested_ms, j->batch.run_ms) && isfinite(j->batch.wait_ms);
+	return SANE(a->cpu_ms, a->io_per_ms, a->request_kb, a->memory_mb, a->faults_per_ms,
+		    a->implicit_share) &&
+	       a->implicit_share <= 1 && isfinite(a->requests);
+}
+
 static int check_job(const struct core *c, const struct sim_job *j)
 {
 	unsigned long long id = j->id;
@@ -89,10 +101,8 @@ static int check_job(const struct core *c, const struct sim_job *j)
 				     j->kind, SIM_KINDS_MAX);
 	if (!SANE(j->arrival_ms, j->cpu_ms, j->io_per_ms, j->request_kb, j->request_sd_kb,
 		  j->reaccess, j->memory_mb, j->faults_per_ms, j->initial_mb, j->write_fraction,
-		  j->barrier_ms, j->messages_per_ms, j->message_kb, j->asked.cpu_ms,
-		  j->asked.io_per_ms, j->asked.request_kb, j->asked.memory_mb,
-		  j->asked.faults_per_ms, j->asked.implicit_share) ||
-	    j->asked.implicit_share > 1 || !isfinite(j->requests) || !isfinite(j->asked.requests))
+		  j->barrier_ms, j->messages_per_ms, j->message_kb) ||
+	    !isfinite(j->requests) || !sane_extra(j))
 		return iocom_err_set(c->err, -EINVAL,
 				     "job %llu: a field is negative or not a number", id);
 	if (j->arrival_ms < c->last_arrival_ms)
@@ -290,6 +300,8 @@ static int shard_init(struct core *c, uint32_t index)
 	rules_brief(s->rules, c->run->decided == NULL);
 	if (c->run->completed != NULL)
 		ret = core_completions_new(s);
+	if (ret == 0 && c->batch && c->params.bs_backfill == BS_EASY)
+		ret = core_easy_new(s);
 	return ret;
 }
 
@@ -341,6 +353,7 @@ static void shard_free(struct core_shard *s)
 	free(s->moves);
 	core_stats_free(&s->stats);
 	core_completions_free(s->completions);
+	core_easy_free(s->easy);
 }
 
 static void core_free(struct core *c)

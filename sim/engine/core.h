@@ -152,6 +152,7 @@ struct core_pool_jobs {
 
 struct core_flows;
 struct core_completions;
+struct core_easy;
 
 struct core_shard {
 	struct core *core;
@@ -190,6 +191,7 @@ struct core_shard {
 
 	uint32_t queue_head, queue_tail; /* jobs that wait for free nodes (batch) */
 	bool queue_check;
+	struct core_easy *easy; /* this queue with EASY backfill, instead of the list; or NULL */
 	struct core_stats stats;
 	struct core_completions *completions;
 	struct core_partial {
@@ -346,6 +348,15 @@ int core_migrate(struct core_shard *s, uint32_t home, double now);
 int core_take_parcels(struct core_shard *s);
 double core_written_mb(const struct core_task *t);
 void core_coming_remove(struct core_shard *s, uint32_t task);
+
+/* --- core_easy.c: the batch queue with EASY backfill -------------------------------- */
+int core_easy_new(struct core_shard *s); /* 0, -ENOMEM */
+void core_easy_free(struct core_easy *e);
+/* Queues a new JOB; core_easy_try, when no more events are due at this time, may start it. */
+void core_easy_add(struct core_shard *s, uint32_t job);
+void core_easy_try(struct core_shard *s, double now);
+/* The last task of JOB has ended. */
+void core_easy_done(struct core_shard *s, uint32_t job);
 
 /* --- core_place.c: decisions ------------------------------------------------------------ */
 /*

@@ -86,6 +86,10 @@ void core_arrive(struct core_shard *s, const struct sim_job *job, double now)
 	}
 	job_init(c, &s->jobs.list[id], job);
 	c->meters[job->home].arrived += job->tasks;
+	if (s->easy != NULL) {
+		core_easy_add(s, id);
+		return;
+	}
 	if (c->batch && !c->params.bs_backfill && s->queue_head != CORE_NONE) {
 		core_queue_add(s, id);
 		return;
@@ -222,12 +226,16 @@ static void end_task(struct core_shard *s, uint32_t id, double now)
 	core_node_end(s, node);
 	s->core->meters[node].executed++;
 	s->stats.tasks_ended++;
-	s->queue_check = s->queue_head != CORE_NONE;
+	if (s->easy == NULL)
+		s->queue_check = s->queue_head != CORE_NONE;
 	if (t->index == 0)
 		j->end_node = node;
 	core_task_drop(s, id);
-	if (++j->ended == j->job.tasks)
-		core_complete(s, job, now);
+	if (++j->ended < j->job.tasks)
+		return;
+	if (s->easy != NULL)
+		core_easy_done(s, job);
+	core_complete(s, job, now);
 }
 
 /* Begins the next phase of all tasks of JOB, or ends them. */

@@ -186,8 +186,12 @@ static void core_loop_handle(struct core_shard *s, enum source source, double no
 		take_arrival(s, now);
 		break;
 	}
-	if (s->queue_check && s->error == 0)
-		core_queue_try(s, now);
+	if (s->queue_check && s->error == 0) {
+		if (s->easy == NULL)
+			core_queue_try(s, now);
+		else if (core_next_time(s) > now)
+			core_easy_try(s, now);
+	}
 	if (s->flows != NULL && s->error == 0)
 		core_flows_settle(s, now);
 }

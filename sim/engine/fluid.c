@@ -367,8 +367,13 @@ static void reach(struct node_model *m, uint32_t node, struct fluid_node *f)
 {
 	struct fluid_run *r = &f->runs[f->first];
 
+	/*
+	 * Of the runs that have ended this is the first, so this step ends it, which books it.
+	 * The others have made no progress: booking all of them for each end of thousands of ranks
+	 * that end together would cost the square of their number.
+	 */
+	f->booked = f->booked && r->left <= NOTHING;
 	r->left = f->first_left;
-	f->booked = false;
 	if (f->turns && r->serving) {
 		r->serving = false;
 		r->ticket = ++f->tickets;

@@ -53,7 +53,7 @@ static const struct param params_table[] = {
 	BOOLEAN(port_contention),
 	BOOLEAN(dedicated_buffer),
 	BOOLEAN(control_per_node),
-	BOOLEAN(bs_backfill),
+	ROW(bs_backfill, KIND_UINT32, BS_FCFS, BS_EASY),
 	BOOLEAN(priority_decay),
 	NUMBER(network_latency_ms, 0, ANY),
 	NUMBER(memory_scale, 0, ANY),

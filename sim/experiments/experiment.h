@@ -158,6 +158,7 @@ enum plot {
 	PLOT_SERIES,  /* time series of the first seed */
 	PLOT_COMPARE, /* one point, several measures side by side */
 	PLOT_SCATTER, /* the executions of a probe, as described by struct scatter */
+	PLOT_USE,     /* a replay: how busy the machines are over time */
 };
 
 struct point {

@@ -47,6 +47,8 @@ static const struct {
 	[M_LOCAL_S] = {"local_s", "mean response time, local (s)"},
 	[M_REMOTE_S] = {"remote_s", "mean response time, remote (s)"},
 	[M_OVERHEAD_S] = {"overhead_s", "mean cost of remote execution (s)"},
+	[M_BOUNDED] = {"bounded_slowdown", "mean bounded slowdown (at least 10 s)"},
+	[M_WAIT] = {"wait_s", "mean wait (s)"},
 	[M_IMBALANCE] = {"imbalance", "share of time: one idle, another with two or more"},
 };
 

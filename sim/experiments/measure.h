@@ -50,6 +50,8 @@ enum measure {
 	M_REMOTE_S,
 	M_OVERHEAD_S,
 	M_IMBALANCE, /* share of time: one machine idle, another with two or more jobs */
+	M_BOUNDED,   /* mean bounded slowdown of a replayed log (outcome.h) */
+	M_WAIT,	     /* mean time from submission to the start, s, likewise */
 	M_KIND,	     /* mean slowdown of each kind of job; SIM_KINDS_MAX measures */
 	M_COUNT = M_KIND + SIM_KINDS_MAX
 };

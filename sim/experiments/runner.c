@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sim/experiments/probe_run.h"
+#include "sim/experiments/recorded_run.h"
 #include "sim/run.h"
 #include "sim/experiments/scenario.h"
 
@@ -21,7 +22,7 @@ struct unit {
 	size_t order; /* position in the whole list */
 	size_t leader;
 	char *key;
-	bool samples, rows;
+	bool samples, rows, outcomes;
 };
 
 struct runner {
@@ -58,9 +59,9 @@ static int runner_make_key(struct unit *u)
 	settings_free(&all);
 	if (!text)
 		return -ENOMEM;
-	if (asprintf(&u->key, "%s\n%llu\n%d %d\n%s", sweep_unit_policy(u->sweep, u->index),
+	if (asprintf(&u->key, "%s\n%llu\n%d %d %d\n%s", sweep_unit_policy(u->sweep, u->index),
 		     (unsigned long long)sweep_unit_seed(u->sweep, u->index), u->samples, u->rows,
-		     text) < 0)
+		     u->outcomes, text) < 0)
 		u->key = NULL;
 	free(text);
 	return u->key ? 0 : -ENOMEM;
@@ -85,6 +86,7 @@ static int list_sweep(struct runner *r, struct sweep *s)
 		*u = (struct unit){.sweep = s, .index = k, .order = r->nunits};
 		u->samples = s->keep_samples && k % s->seeds == 0;
 		u->rows = s->keep_rows;
+		u->outcomes = s->keep_outcomes;
 		r->nunits++;
 		ret = runner_make_key(u);
 	}
@@ -190,8 +192,11 @@ static bool probe_goes_on(void *arg)
 /* A run in progress, and how much of it was reported. */
 struct under_way {
 	struct runner *runner;
-	double jobs, until_ms; /* jobs 0: unknown; until_ms 0: to the end */
-	size_t told;	       /* thousandths that were reported */
+	double jobs, until_ms;	 /* jobs 0: unknown; until_ms 0: to the end */
+	size_t told;		 /* thousandths that were reported */
+	struct outcome *outcome; /* counts the jobs that end after warmup_ms; or NULL */
+	double warmup_ms;
+	int error;
 };
 
 static void runner_advance(struct under_way *w, double part)
@@ -215,6 +220,29 @@ static bool runner_keep_going(void *arg, double time_ms, uint64_t completed)
 	return !runner_cancelled(w->runner);
 }
 
+static void runner_completed(void *arg, const struct sim_completion *c)
+{
+	struct under_way *w = arg;
+	const struct sim_job *job = c->job;
+	struct outcome_job one = {
+		.arrival_ms = job->arrival_ms,
+		.start_ms = c->start_ms,
+		.end_ms = c->end_ms,
+		.alone_ms = c->alone_ms,
+		.tasks = job->tasks,
+		.user = job->is_batch && job->batch.user != UINT32_MAX ? job->batch.user : -1.0,
+	};
+
+	if (job->arrival_ms >= w->warmup_ms && !w->error)
+		w->error = outcome_add(w->outcome, &one);
+}
+
+static void take_outcome(struct sweep_result *out)
+{
+	for (unsigned int m = M_BOUNDED; m <= M_WAIT; m++)
+		out->values[m] = outcome_mean(&out->outcome, outcome_sum_of(m));
+}
+
 static void take_result(struct unit *u, struct sim_result *result, const char *input)
 {
 	struct sweep_result *out = &u->sweep->results[u->index];
@@ -231,12 +259,29 @@ static void take_result(struct unit *u, struct sim_result *result, const char *i
 	sim_result_free(result);
 }
 
+/* Takes what the log recorded in place of a simulated run.  Frees WORKLOAD. */
+static int run_recorded(struct runner *r, struct unit *u, const struct scenario *scenario,
+			struct workload *workload, struct iocom_err *err)
+{
+	struct sweep_result *out = &u->sweep->results[u->index];
+	int ret = recorded_run(workload, scenario, u->samples, out, err);
+
+	if (!ret) {
+		snprintf(out->input, sizeof(out->input), "%s", workload_info(workload)->hash);
+		atomic_fetch_add_explicit(&r->done, THOUSAND, memory_order_relaxed);
+	}
+	workload_free(workload);
+	return ret;
+}
+
 static int run_scenario(struct runner *r, struct unit *u, struct scenario *scenario,
 			struct iocom_err *err)
 {
 	uint64_t seed = sweep_unit_seed(u->sweep, u->index);
 	struct workload *workload = scenario_workload(scenario, seed, err);
-	struct under_way w = {.runner = r, .until_ms = scenario->params.until_ms};
+	struct under_way w = {.runner = r,
+			      .until_ms = scenario->params.until_ms,
+			      .warmup_ms = scenario->params.warmup_ms};
 	struct sim_result result;
 	struct sim_run run = {
 		.cluster = &scenario->cluster,
@@ -252,9 +297,21 @@ static int run_scenario(struct runner *r, struct unit *u, struct scenario *scena
 		return -EINVAL;
 	w.jobs = (double)workload_info(workload)->jobs;
 	scenario->params.seed = seed;
+	if (recorded_is(run.policy))
+		return run_recorded(r, u, scenario, workload, err);
+	if (u->outcomes && scenario->params.threads == 1) {
+		run.completed = runner_completed;
+		w.outcome = &u->sweep->results[u->index].outcome;
+	}
 	ret = sim_run(&run, &result, err);
+	if (!ret && w.error) {
+		sim_result_free(&result);
+		ret = w.error;
+	}
 	if (!ret) {
 		take_result(u, &result, workload_info(workload)->hash);
+		if (w.outcome)
+			take_outcome(&u->sweep->results[u->index]);
 		runner_advance(&w, 1);
 	}
 	workload_free(workload);
@@ -431,23 +488,43 @@ static int share_results(struct runner *r)
 		*to = *from;
 		to->samples = runner_copy(from->samples, from->nsamples * sizeof(*from->samples));
 		to->rows = runner_copy(from->rows, from->nrows * sizeof(*from->rows));
+		if (outcome_copy(&to->outcome, &from->outcome))
+			return -ENOMEM;
 		if ((from->samples && !to->samples) || (from->rows && !to->rows))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
+/* Writes which part of the trace is used, and why the rest is not. */
+static void describe_used(const struct workload_info *info, char *out, size_t size)
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	if (!info->jobs)
+		return;
+	at = (size_t)snprintf(out, size, ", %llu jobs", (unsigned long long)info->jobs);
+	if (!info->left_out)
+		return;
+	at += (size_t)snprintf(out + at, size - at, " of %llu records used; left out:",
+			       (unsigned long long)info->records);
+	for (unsigned int why = 0; why < WORKLOAD_LEFT_COUNT && at < size; why++)
+		if (info->left[why])
+			at += (size_t)snprintf(
+				out + at, size - at, "%s %llu %s", out[at - 1] == ':' ? "" : ",",
+				(unsigned long long)info->left[why], workload_left_words(why));
+}
+
 static void describe_source(struct sweep *s, const struct workload_info *info)
 {
-	char left_out[64] = "", jobs[48] = "";
+	char used[400];
 
-	if (info->jobs)
-		snprintf(jobs, sizeof(jobs), ", %llu jobs", (unsigned long long)info->jobs);
-	if (info->left_out)
-		snprintf(left_out, sizeof(left_out), ", %llu records left out",
-			 (unsigned long long)info->left_out);
-	snprintf(s->source, sizeof(s->source), "%.100s%s%s%s%.100s", info->source, jobs, left_out,
+	describe_used(info, used, sizeof(used));
+	snprintf(s->source, sizeof(s->source), "%.100s%s%s%.190s", info->source, used,
 		 info->note[0] ? "; " : "", info->note);
+	s->used.records = info->records;
+	memcpy(s->used.left, info->left, sizeof(s->used.left));
 }
 
 /* Describes the workload in words, from the sweep's first run. */

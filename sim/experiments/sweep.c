@@ -31,6 +31,7 @@ static void free_results(struct sweep *s)
 	for (size_t i = 0; s->results && i < sweep_units(s); i++) {
 		free(s->results[i].samples);
 		free(s->results[i].rows);
+		outcome_free(&s->results[i].outcome);
 	}
 	free(s->results);
 	s->results = NULL;
@@ -250,7 +251,11 @@ size_t sweep_told(const struct sweep *s, size_t point, size_t series, enum measu
 struct interval sweep_mean(const struct sweep *s, size_t point, size_t series, enum measure m)
 {
 	double values[s->seeds ? s->seeds : 1];
+	enum outcome_sum sum = outcome_sum_of(m);
 
+	if (s->keep_outcomes && s->seeds == 1 && sum < OUTCOME_SUMS &&
+	    outcome_has_interval(&sweep_result(s, point, series, 0)->outcome))
+		return outcome_interval(&sweep_result(s, point, series, 0)->outcome, sum);
 	sweep_cell(s, point, series, m, values);
 	return stats_mean(values, s->seeds);
 }

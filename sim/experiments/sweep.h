@@ -10,9 +10,11 @@
 #include <stdint.h>
 
 #include "sim/experiments/measure.h"
+#include "sim/experiments/outcome.h"
 #include "sim/probe/probe.h"
 #include "sim/experiments/settings.h"
 #include "sim/experiments/stats.h"
+#include "sim/workload.h"
 
 struct sweep_point {
 	char *label;
@@ -34,6 +36,13 @@ struct sweep_result {
 	struct sim_sample *samples; /* owned; only if the time series of the run is kept */
 	uint32_t nrows;
 	struct probe_row *rows; /* owned; the executions of a probe if they are kept */
+	struct outcome outcome; /* owned; what became of the jobs, if it is kept */
+};
+
+/* Which part of a trace was used, and why the rest was not. */
+struct sweep_used {
+	uint64_t records; /* 0: no trace, or unknown */
+	uint64_t left[WORKLOAD_LEFT_COUNT];
 };
 
 struct sweep {
@@ -44,9 +53,12 @@ struct sweep {
 	struct sweep_series *series;
 	uint32_t seeds;
 	uint64_t first_seed;
-	bool keep_samples; /* keep the time series of the first seed */
-	bool keep_rows;	   /* keep the executions of a probe, for all seeds */
-	bool few_seeds;	   /* there are no more: each is an hour of a trace */
+	bool keep_samples;  /* keep the time series of the first seed */
+	bool keep_rows;	    /* keep the executions of a probe, for all seeds */
+	bool keep_outcomes; /* a replay: keep what became of the jobs */
+	bool batch;	    /* a replay of a batch system's log */
+	struct sweep_used used;
+	bool few_seeds; /* there are no more: each is an hour of a trace */
 	/*
 	 * For more seeds of some cells (npoints * nseries of them; NULL: not in use): the seeds
 	 * that are wanted of each, and whether its values were read.
@@ -55,7 +67,7 @@ struct sweep {
 	bool *asked; /* owned by who reads it */
 	uint32_t nkinds;
 	char kinds[SIM_KINDS_MAX][32];	  /* names of the workload's kinds of jobs */
-	char source[320], synthetic[256]; /* the workload in words */
+	char source[720], synthetic[256]; /* the workload in words */
 	struct sweep_result *results;	  /* npoints * nseries * seeds; NULL before sweep_results */
 	/* Owned sweeps that run with this one but are not shown; its claims use them. */
 	struct sweep **parts;
@@ -103,6 +115,7 @@ int sweep_find_point(const struct sweep *s, const char *label);
 void sweep_cell(const struct sweep *s, size_t point, size_t series, enum measure m, double *out);
 /* How many of them are numbers. */
 size_t sweep_told(const struct sweep *s, size_t point, size_t series, enum measure m);
+/* For one seed of a replay that spans weeks enough, the interval is over the weeks (outcome.h). */
 struct interval sweep_mean(const struct sweep *s, size_t point, size_t series, enum measure m);
 /* Returns whether any run has a value of M. */
 bool sweep_has(const struct sweep *s, enum measure m);

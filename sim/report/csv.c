@@ -17,7 +17,7 @@ static void comment(void *arg, const char *name, const char *value)
 	fputc('\n', arg);
 }
 
-static void quoted(FILE *f, const char *text)
+void report_csv_text(FILE *f, const char *text)
 {
 	if (!strpbrk(text, ",\"\n")) {
 		fputs(text, f);
@@ -30,6 +30,11 @@ static void quoted(FILE *f, const char *text)
 		fputc(*text, f);
 	}
 	fputc('"', f);
+}
+
+int report_csv_facts(const struct sweep *s, FILE *f)
+{
+	return report_facts(s, comment, f);
 }
 
 static void csv_number(FILE *f, double value)
@@ -54,7 +59,9 @@ static void point_columns(const struct report *r, const struct sweep_point *poin
 	const struct settings *names = swept(r);
 
 	if (!names) {
-		quoted(f, point ? point->label : r->sweep->x_name[0] ? r->sweep->x_name : "point");
+		report_csv_text(f, point		 ? point->label
+				   : r->sweep->x_name[0] ? r->sweep->x_name
+							 : "point");
 		return;
 	}
 	for (size_t i = 0; i < names->n; i++) {
@@ -63,7 +70,7 @@ static void point_columns(const struct report *r, const struct sweep_point *poin
 
 		if (i)
 			fputc(',', f);
-		quoted(f, value ? value : "");
+		report_csv_text(f, value ? value : "");
 	}
 }
 
@@ -89,7 +96,7 @@ static void report_csv_header(const struct report *r, const bool *has, FILE *f)
 				 : part == 1 ? "_low"
 					     : "_high");
 			fputc(',', f);
-			quoted(f, column);
+			report_csv_text(f, column);
 		}
 	}
 	fputs("\n", f);
@@ -110,9 +117,9 @@ int report_csv(const struct report *r, FILE *f)
 		for (size_t k = 0; k < s->nseries; k++) {
 			point_columns(r, &s->points[p], f);
 			fputc(',', f);
-			quoted(f, s->series[k].label);
+			report_csv_text(f, s->series[k].label);
 			fputc(',', f);
-			quoted(f, s->series[k].policy);
+			report_csv_text(f, s->series[k].policy);
 			fprintf(f, ",%u", sweep_done(s, p, k));
 			for (unsigned int m = 0; m < M_COUNT; m++) {
 				struct interval i;
@@ -150,7 +157,7 @@ int report_samples_csv(const struct report *r, FILE *f)
 
 				point_columns(r, &s->points[p], f);
 				fputc(',', f);
-				quoted(f, s->series[k].label);
+				report_csv_text(f, s->series[k].label);
 				csv_number(f, x->time_ms / 1000);
 				csv_number(f, x->cpu_utilisation);
 				csv_number(f, x->disk_utilisation);
@@ -185,9 +192,9 @@ int report_rows_csv(const struct report *r, FILE *f)
 		size_t cell = u / s->seeds;
 
 		for (uint32_t i = 0; i < result->nrows; i++) {
-			quoted(f, s->points[cell / s->nseries].label);
+			report_csv_text(f, s->points[cell / s->nseries].label);
 			fputc(',', f);
-			quoted(f, s->series[cell % s->nseries].label);
+			report_csv_text(f, s->series[cell % s->nseries].label);
 			fprintf(f, ",%llu", (unsigned long long)sweep_unit_seed(s, u));
 			for (unsigned int c = 0; c < PROBE_COLUMNS; c++)
 				csv_number(f, result->rows[i].v[c]);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/report/report.h"
+#include "sim/report/replayed.h"
 
 /* Writes 9 significant digits, or null for no number. */
 static json_t *json_number(double value)
@@ -119,6 +119,8 @@ json_t *report_json(const struct report *r)
 			measure_name(r->y), "seeds", (int)r->sweep->seeds, "first_seed",
 			(json_int_t)r->sweep->first_seed, "facts", facts, "results", rows(r->sweep),
 			"claims", json_claims(r));
+	if (out)
+		replayed_json(r->sweep, out);
 	return out;
 }
 

@@ -21,6 +21,16 @@ static json_t *part_number(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
+static json_t *pack_used(const struct sweep_used *used)
+{
+	json_t *out = json_array();
+
+	json_array_append_new(out, json_integer((json_int_t)used->records));
+	for (unsigned int why = 0; why < WORKLOAD_LEFT_COUNT; why++)
+		json_array_append_new(out, json_integer((json_int_t)used->left[why]));
+	return out;
+}
+
 static json_t *pack_sweep(const struct report *r)
 {
 	const struct sweep *s = r->sweep;
@@ -39,10 +49,11 @@ static json_t *pack_sweep(const struct report *r)
 	for (uint32_t i = 0; i < s->nkinds; i++)
 		json_array_append_new(kinds, json_string(s->kinds[i]));
 	return json_pack(
-		"{s:s, s:s, s:s, s:b, s:b, s:b, s:i, s:I, s:i, s:i, s:b, s:b, s:o, s:o, s:o, s:o, "
-		"s:s, s:s}",
+		"{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:o, s:i, s:I, s:i, s:i, s:b, s:b, s:o, "
+		"s:o, s:o, s:o, s:s, s:s}",
 		"id", s->id, "title", s->title, "x_name", s->x_name, "experiment",
 		r->experiment != NULL, "keep_samples", s->keep_samples, "keep_rows", s->keep_rows,
+		"keep_outcomes", s->keep_outcomes, "batch", s->batch, "used", pack_used(&s->used),
 		"seeds", (int)s->seeds, "first_seed", (json_int_t)s->first_seed, "plot",
 		(int)r->plot, "measure", (int)r->y, "log_y", r->log_y, "facets", r->facets,
 		"settings", pack_settings(&s->settings), "points", points, "series", series,
@@ -96,6 +107,24 @@ static json_t *pack_rows(const struct sweep_result *r)
 	return out;
 }
 
+/* Rows of all groups: group, key, sums. */
+static json_t *pack_outcome(const struct outcome *o)
+{
+	json_t *out = json_array();
+
+	for (unsigned int g = 0; g < OUTCOME_GROUPS; g++) {
+		for (uint32_t i = 0; i < o->n[g]; i++) {
+			const struct outcome_row *row = &o->rows[g][i];
+			json_t *packed = json_pack("[i, f]", (int)g, row->key);
+
+			for (unsigned int k = 0; k < OUTCOME_SUMS; k++)
+				json_array_append_new(packed, json_real(row->sums[k]));
+			json_array_append_new(out, packed);
+		}
+	}
+	return out;
+}
+
 static json_t *pack_unit(size_t sweep, size_t unit, const struct sweep_result *r)
 {
 	json_t *values = json_array(), *out;
@@ -108,6 +137,8 @@ static json_t *pack_unit(size_t sweep, size_t unit, const struct sweep_result *r
 		json_object_set_new(out, "samples", pack_samples(r));
 	if (out && r->nrows)
 		json_object_set_new(out, "rows", pack_rows(r));
+	if (out && r->outcome.n[OUTCOME_WEEKS])
+		json_object_set_new(out, "outcome", pack_outcome(&r->outcome));
 	return out;
 }
 

@@ -146,19 +146,37 @@ static bool names_file(const char *id)
 	return *id && *id != '.' && strlen(id) < 128 && !strchr(id, '/');
 }
 
+/* A part that does not tell leaves it unknown. */
+static void unpack_used(struct sweep *s, json_t *array)
+{
+	json_t *value;
+	size_t i;
+
+	json_array_foreach (array, i, value) {
+		uint64_t n = (uint64_t)json_integer_value(value);
+
+		if (!i)
+			s->used.records = n;
+		else if (i <= WORKLOAD_LEFT_COUNT)
+			s->used.left[i - 1] = n;
+	}
+}
+
 static int unpack_sweep(struct report *r, json_t *object)
 {
 	const char *id, *title, *x_name, *source, *synthetic;
-	int experiment, keep, rows, seeds, plot, y, log_y, facets, ret;
+	int experiment, keep, rows, outcomes, batch, seeds, plot, y, log_y, facets, ret;
 	json_int_t first;
 	struct sweep *s;
 
 	if (json_unpack(object,
-			"{s:s, s:s, s:s, s:b, s:b, s:b, s:i, s:I, s:i, s:i, s:b, s:b, s:s, s:s}",
+			"{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:i, s:I, s:i, s:i, s:b, s:b, "
+			"s:s, s:s}",
 			"id", &id, "title", &title, "x_name", &x_name, "experiment", &experiment,
-			"keep_samples", &keep, "keep_rows", &rows, "seeds", &seeds, "first_seed",
-			&first, "plot", &plot, "measure", &y, "log_y", &log_y, "facets", &facets,
-			"source", &source, "synthetic", &synthetic))
+			"keep_samples", &keep, "keep_rows", &rows, "keep_outcomes", &outcomes,
+			"batch", &batch, "seeds", &seeds, "first_seed", &first, "plot", &plot,
+			"measure", &y, "log_y", &log_y, "facets", &facets, "source", &source,
+			"synthetic", &synthetic))
 		return -EINVAL;
 	if (!names_file(id) || seeds < 1 || plot < 0 || plot > PLOT_SCATTER || y < 0 ||
 	    y >= M_COUNT)
@@ -176,6 +194,9 @@ static int unpack_sweep(struct report *r, json_t *object)
 	};
 	s->keep_samples = keep;
 	s->keep_rows = rows;
+	s->keep_outcomes = outcomes;
+	s->batch = batch;
+	unpack_used(s, json_object_get(object, "used"));
 	s->seeds = (uint32_t)seeds;
 	s->first_seed = (uint64_t)first;
 	snprintf(s->source, sizeof(s->source), "%s", source);
@@ -254,6 +275,28 @@ static int unpack_rows(struct sweep_result *r, json_t *array)
 	return 0;
 }
 
+static int unpack_outcome(struct sweep_result *r, json_t *array)
+{
+	json_t *packed;
+	size_t i;
+
+	json_array_foreach (array, i, packed) {
+		json_int_t group = json_integer_value(json_array_get(packed, 0));
+		struct outcome_row *row;
+
+		if (json_array_size(packed) != 2 + OUTCOME_SUMS || group < 0 ||
+		    group >= OUTCOME_GROUPS)
+			return -EINVAL;
+		row = outcome_row(&r->outcome, (enum outcome_group)group,
+				  json_number_value(json_array_get(packed, 1)));
+		if (!row)
+			return -ENOMEM;
+		for (size_t k = 0; k < OUTCOME_SUMS; k++)
+			row->sums[k] = json_number_value(json_array_get(packed, 2 + k));
+	}
+	return 0;
+}
+
 /* Finds the result that a line belongs to; NULL: there is none. */
 static struct sweep_result *find_result(const struct parts *parts, json_int_t report,
 					json_int_t part, json_int_t unit)
@@ -274,7 +317,7 @@ static int unpack_unit(struct reader *reader, struct parts *parts, json_t *line)
 	json_int_t sweep, unit;
 	const char *input;
 	json_t *values, *samples = json_object_get(line, "samples");
-	json_t *rows = json_object_get(line, "rows");
+	json_t *rows = json_object_get(line, "rows"), *outcome = json_object_get(line, "outcome");
 	struct sweep_result *r;
 
 	if (json_unpack(line, "{s:I, s:I, s:s, s:o}", "sweep", &sweep, "unit", &unit, "input",
@@ -303,6 +346,8 @@ static int unpack_unit(struct reader *reader, struct parts *parts, json_t *line)
 		return part_read_bad(reader, "expected samples of 11 numbers");
 	if (rows && unpack_rows(r, rows))
 		return part_read_bad(reader, "expected executions of %d numbers", PROBE_COLUMNS);
+	if (outcome && unpack_outcome(r, outcome))
+		return part_read_bad(reader, "expected outcomes of %d numbers", 2 + OUTCOME_SUMS);
 	return 0;
 }
 
@@ -331,6 +376,7 @@ static void take_words(struct parts *parts, json_t *sweeps)
 			snprintf(s->source, sizeof(s->source), "%s", source);
 			snprintf(s->synthetic, sizeof(s->synthetic), "%s",
 				 synthetic ? synthetic : "");
+			unpack_used(s, json_object_get(sweep, "used"));
 			s->nkinds = 0;
 			json_array_foreach (json_object_get(sweep, "kinds"), k, kind) {
 				if (k < SIM_KINDS_MAX && json_is_string(kind))
@@ -341,6 +387,7 @@ static void take_words(struct parts *parts, json_t *sweeps)
 		json_object_del(sweep, "source");
 		json_object_del(sweep, "synthetic");
 		json_object_del(sweep, "kinds");
+		json_object_del(sweep, "used");
 	}
 }
 

@@ -44,9 +44,17 @@ typedef void report_fact_fn(void *arg, const char *name, const char *value);
 /* 0, -ENOMEM. */
 int report_facts(const struct sweep *s, report_fact_fn *fact, void *arg);
 
+/* Ends of the names of files that only some reports have. */
+#define REPORT_SAMPLES ".samples.csv"
+#define REPORT_GROUPS  ".groups.csv"
+#define REPORT_USE     ".utilisation.svg"
+
 /* Each writes to F; output_close reports write errors. */
 int report_csv(const struct report *r, FILE *f); /* 0, -ENOMEM */
-json_t *report_json(const struct report *r);	 /* NULL: no memory */
+/* For other tables: the facts as comments (0, -ENOMEM), and a text as a field. */
+int report_csv_facts(const struct sweep *s, FILE *f);
+void report_csv_text(FILE *f, const char *text);
+json_t *report_json(const struct report *r); /* NULL: no memory */
 int report_json_write(const struct report *r, FILE *f);
 /* Writes a table for people: a row per point, a column per series; then the claims. */
 int report_text(const struct report *r, FILE *f); /* 0, -ENOMEM */
@@ -65,7 +73,8 @@ int report_rows_csv(const struct report *r, FILE *f);
 int report_svg(const struct report *r, const char *path, struct iocom_err *err);
 
 /*
- * Writes ID.csv, ID.json, ID.svg (and ID.samples.csv, ID.executions.csv) to O.  Returns 0; 1 with
+ * Writes ID.csv, ID.json, ID.svg (and ID.samples.csv, ID.executions.csv, ID.groups.csv,
+ * ID.utilisation.svg) to O.  Returns 0; 1 with
  * ERR set: there is no SVG because gnuplot is missing; negative errno with ERR set.
  */
 int report_write(const struct report *r, struct output *o, struct iocom_err *err);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "sim/report/replayed.h"
 #include "sim/report/svg.h"
 
 static void head(const struct report *r, const char *path, FILE *f)
@@ -64,6 +65,8 @@ static int script(const struct report *r, const char *path, FILE *f)
 		svg_scatter(r, f);
 	} else if (r->plot == PLOT_SERIES) {
 		svg_time(r, f);
+	} else if (r->plot == PLOT_USE) {
+		svg_use(r, f);
 	} else {
 		svg_compare(r, look, f);
 	}
@@ -158,6 +161,22 @@ static int svg_write_one(const struct report *r, struct output *o, const char *s
 	return output_close(o, f, ret ? NULL : err) ?: ret;
 }
 
+/* The use of the machines over time, beside another figure.  Returns like report_svg. */
+static int svg_write_use(const struct report *r, struct output *o, struct iocom_err *err)
+{
+	struct report use = *r;
+	const char *path;
+	char name[256];
+	int ret = svg_write_one(r, o, REPORT_SAMPLES, report_samples_csv, err);
+
+	if (ret)
+		return ret;
+	use.plot = PLOT_USE;
+	snprintf(name, sizeof(name), "%s%s", r->sweep->id, REPORT_USE);
+	path = output_path(o, name);
+	return path ? report_svg(&use, path, err) : -ENOMEM;
+}
+
 int report_write(const struct report *r, struct output *o, struct iocom_err *err)
 {
 	char name[256];
@@ -166,11 +185,15 @@ int report_write(const struct report *r, struct output *o, struct iocom_err *err
 
 	if (!ret)
 		ret = svg_write_one(r, o, ".json", report_json_write, err);
-	if (!ret && r->sweep->keep_samples)
-		ret = svg_write_one(r, o, ".samples.csv", report_samples_csv, err);
+	if (!ret && r->sweep->keep_samples && r->plot == PLOT_SERIES)
+		ret = svg_write_one(r, o, REPORT_SAMPLES, report_samples_csv, err);
 	if (!ret && r->plot == PLOT_SCATTER)
 		ret = svg_write_one(r, o, ".executions.csv", report_rows_csv, err);
-	if (ret)
+	if (!ret && r->sweep->keep_outcomes)
+		ret = svg_write_one(r, o, REPORT_GROUPS, replayed_csv, err);
+	if (!ret && r->sweep->keep_samples && r->plot != PLOT_SERIES)
+		ret = svg_write_use(r, o, err);
+	if (ret < 0)
 		return ret;
 	snprintf(name, sizeof(name), "%s.svg", r->sweep->id);
 	path = output_path(o, name);

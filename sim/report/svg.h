@@ -50,6 +50,8 @@ int svg_grid(const struct report *r, struct look *look, FILE *f);
 unsigned int svg_facets_height(const struct report *r);
 void svg_compare(const struct report *r, const struct look *look, FILE *f);
 void svg_scatter(const struct report *r, FILE *f);
+/* How busy processors and disks are over time. */
+void svg_use(const struct report *r, FILE *f);
 void svg_time(const struct report *r, FILE *f);
 
 #endif

@@ -440,33 +440,52 @@ int svg_grid(const struct report *r, struct look *look, FILE *f)
 
 /* --- several measures of few policies -------------------------------------------- */
 
-static const struct {
+#define COMPARED 6
+
+struct compared {
 	enum measure m;
 	const char *title;
-} compared[] = {
+};
+
+static const struct compared compared[COMPARED] = {
 	{M_SLOWDOWN, "mean slowdown"},	    {M_SLOWDOWN_P95, "slowdown, 95th percentile"},
 	{M_TURNAROUND, "mean turn-around"}, {M_CPU, "CPU utilisation"},
 	{M_DISK, "disk utilisation"},	    {M_TRANSFERS, "tasks moved"},
 };
 
+static const struct compared compared_batch[COMPARED] = {
+	{M_BOUNDED, "mean bounded slowdown"},
+	{M_SLOWDOWN_P95, "slowdown, 95th percentile"},
+	{M_WAIT, "mean wait"},
+	{M_TURNAROUND, "mean turn-around"},
+	{M_TURNAROUND_P95, "turn-around, p95"},
+	{M_CPU, "processors busy"},
+};
+
+static bool is_time(enum measure m)
+{
+	return m == M_TURNAROUND || m == M_TURNAROUND_P95 || m == M_WAIT;
+}
+
 void svg_compare(const struct report *r, const struct look *look, FILE *f)
 {
 	const struct sweep *s = r->sweep;
+	const struct compared *list = s->batch ? compared_batch : compared;
 
 	svg_layout(s, 2, 3, 0, f);
 	fputs("set xtics font ',11'\nset xlabel ''\n", f);
-	for (size_t i = 0; i < sizeof(compared) / sizeof(compared[0]); i++) {
+	for (size_t i = 0; i < COMPARED; i++) {
 		struct report one = *r;
 		const char *name = "";
-		double unit = compared[i].m == M_TURNAROUND ? report_time_unit(s, &name) : 1;
+		double unit = is_time(list[i].m) ? report_time_unit(s, &name) : 1;
 		char title[64];
 		struct axis y;
 
-		one.y = compared[i].m;
+		one.y = list[i].m;
 		svg_y_fit(&one, unit, &y);
 		fputs("set title ", f);
-		snprintf(title, sizeof(title), "%s%s%s%s", compared[i].title, *name ? " (" : "",
-			 name, *name ? ")" : "");
+		snprintf(title, sizeof(title), "%s%s%s%s", list[i].title, *name ? " (" : "", name,
+			 *name ? ")" : "");
 		svg_quoted(f, title);
 		fputs(" font ',12'\n", f);
 		svg_y_axis(&y, "", f);

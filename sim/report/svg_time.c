@@ -24,6 +24,11 @@ static const struct panel load_panels[] = {
 	{"largest over mean L_IO", offsetof(struct sim_sample, io_imbalance)},
 };
 
+static const struct panel use_panels[] = {
+	{"processors busy", offsetof(struct sim_sample, cpu_utilisation)},
+	{"disks busy", offsetof(struct sim_sample, disk_utilisation)},
+};
+
 static bool has_control(const struct sweep *s)
 {
 	for (size_t k = 0; k < s->npoints * s->nseries; k++) {
@@ -43,8 +48,9 @@ static double svg_time_value_of(const struct sim_sample *sample, const struct pa
 	return *(const double *)at;
 }
 
-/* Writes $t<point>_<series>: time in s, then the panels' values. */
-static void time_data(const struct sweep *s, const struct panel *panels, size_t npanels, FILE *f)
+/* Writes $t<point>_<series>: time in units of UNIT_MS, then the panels' values. */
+static void time_data(const struct sweep *s, double unit_ms, const struct panel *panels,
+		      size_t npanels, FILE *f)
 {
 	for (size_t p = 0; p < s->npoints; p++) {
 		for (size_t k = 0; k < s->nseries; k++) {
@@ -52,7 +58,7 @@ static void time_data(const struct sweep *s, const struct panel *panels, size_t 
 
 			fprintf(f, "$t%zu_%zu << END_OF_DATA\n", p, k);
 			for (uint32_t i = 0; i < r->nsamples; i++) {
-				svg_value(f, r->samples[i].time_ms / 1000);
+				svg_value(f, r->samples[i].time_ms / unit_ms);
 				for (size_t n = 0; n < npanels; n++)
 					svg_value(f, svg_time_value_of(&r->samples[i], &panels[n]));
 				fputc('\n', f);
@@ -116,7 +122,7 @@ void svg_time(const struct report *r, FILE *f)
 	const struct panel *panels = has_control(s) ? control_panels : load_panels;
 	size_t n = sizeof(load_panels) / sizeof(load_panels[0]);
 
-	time_data(s, panels, n, f);
+	time_data(s, 1000, panels, n, f);
 	svg_layout(s, n, 1, 0, f);
 	fprintf(f, "set lmargin 12\nset rmargin 30\n");
 	for (size_t i = 0; i < n; i++) {
@@ -129,6 +135,42 @@ void svg_time(const struct report *r, FILE *f)
 		if (i + 1 == n)
 			fputs("set xlabel 'time (s)'\n", f);
 		if (any)
+			time_panel(s, i, f);
+		else
+			svg_empty(f);
+		fputs("unset key\n", f);
+	}
+}
+
+static bool svg_uses_disks(const struct sweep *s)
+{
+	for (size_t k = 0; k < s->npoints * s->nseries; k++) {
+		const struct sweep_result *r = &s->results[k * s->seeds];
+
+		for (uint32_t i = 0; i < r->nsamples; i++)
+			if (r->samples[i].disk_utilisation > 0)
+				return true;
+	}
+	return false;
+}
+
+void svg_use(const struct report *r, FILE *f)
+{
+	const struct sweep *s = r->sweep;
+	size_t n = svg_uses_disks(s) ? 2 : 1;
+
+	time_data(s, 86400000, use_panels, sizeof(use_panels) / sizeof(use_panels[0]), f);
+	svg_layout(s, n, 1, 0, f);
+	fprintf(f, "set lmargin 12\nset rmargin 30\n");
+	for (size_t i = 0; i < n; i++) {
+		double low, high;
+		struct axis a;
+
+		axis_fit_between(&a, 0, 1, TICS);
+		svg_y_axis(&a, use_panels[i].title, f);
+		if (i + 1 == n)
+			fputs("set xlabel 'time (days)'\n", f);
+		if (panel_range(s, &use_panels[i], &low, &high))
 			time_panel(s, i, f);
 		else
 			svg_empty(f);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/report/report.h"
+#include "sim/report/replayed.h"
 #include "sim/report/table.h"
 #include "sim/report/unlike.h"
 
@@ -46,7 +46,9 @@ static void tell_seeds(const struct sweep *s, FILE *f)
 {
 	uint32_t least = sweep_done_least(s);
 
-	if (s->seeds > 1 && least < s->seeds)
+	if (s->keep_outcomes)
+		replayed_tell_intervals(s, f);
+	else if (s->seeds > 1 && least < s->seeds)
 		fprintf(f, "mean over %u to %u seeds +- half of the 95 %% interval\n", least,
 			s->seeds);
 	else if (s->seeds > 1)
@@ -82,7 +84,7 @@ static int grid(const struct report *r, FILE *f)
 	return 0;
 }
 
-enum form { FORM_INTERVAL, FORM_NUMBER, FORM_TIME, FORM_PERCENT };
+enum form { FORM_INTERVAL, FORM_NUMBER, FORM_TIME, FORM_TIME_INTERVAL, FORM_PERCENT };
 
 struct column {
 	enum measure m;
@@ -99,6 +101,14 @@ static const struct column of_jobs[] = {
 	{M_DISK, "disk", "busy", FORM_PERCENT},
 	{M_TRANSFERS, "tasks", "moved", FORM_NUMBER},
 	{M_MOVED_MB, "MB", "moved", FORM_NUMBER},
+	{M_COMPLETED, "jobs", "ended", FORM_NUMBER},
+};
+static const struct column of_batch[] = {
+	{M_WAIT, "wait", "mean", FORM_TIME_INTERVAL},
+	{M_TURNAROUND, "turnaround", "mean", FORM_TIME_INTERVAL},
+	{M_BOUNDED, "bounded", "slowdown", FORM_INTERVAL},
+	{M_SLOWDOWN_P95, "slowdown", "p95", FORM_NUMBER},
+	{M_CPU, "cpu", "busy", FORM_PERCENT},
 	{M_COMPLETED, "jobs", "ended", FORM_NUMBER},
 };
 static const struct column of_probe[] = {
@@ -130,12 +140,21 @@ static const struct unit *text_unit_of(const struct sweep *s)
 	return u;
 }
 
+#define TIME_NONE 1e-4 /* units of time that are shown as 0 */
+
 static void set_cell(struct table *t, size_t row, size_t column, enum form form,
 		     const struct unit *unit, struct interval i)
 {
 	char text[80];
 
-	if (form == FORM_INTERVAL)
+	if (form == FORM_TIME_INTERVAL) {
+		i.mean /= unit->s;
+		i.low /= unit->s;
+		i.high /= unit->s;
+		if (fabs(i.mean) < TIME_NONE)
+			i.mean = i.low = i.high = 0;
+	}
+	if (form == FORM_INTERVAL || form == FORM_TIME_INTERVAL)
 		cell_text(text, sizeof(text), i);
 	else
 		quantity(text, sizeof(text),
@@ -207,9 +226,10 @@ static int comparison(const struct report *r, FILE *f)
 {
 	const struct sweep *s = r->sweep;
 	bool probe = sweep_has(s, M_WIN);
-	const struct column *columns = probe ? of_probe : of_jobs;
-	size_t n =
-		probe ? sizeof(of_probe) / sizeof(*of_probe) : sizeof(of_jobs) / sizeof(*of_jobs);
+	const struct column *columns = probe ? of_probe : s->batch ? of_batch : of_jobs;
+	size_t n = probe      ? sizeof(of_probe) / sizeof(*of_probe)
+		   : s->batch ? sizeof(of_batch) / sizeof(*of_batch)
+			      : sizeof(of_jobs) / sizeof(*of_jobs);
 	const struct unit *unit = text_unit_of(s);
 	struct table t;
 
@@ -220,7 +240,7 @@ static int comparison(const struct report *r, FILE *f)
 	tell_seeds(s, f);
 	table_set(&t, 1, 0, "policy");
 	for (size_t c = 0; c < n; c++) {
-		bool time = columns[c].form == FORM_TIME;
+		bool time = columns[c].form == FORM_TIME || columns[c].form == FORM_TIME_INTERVAL;
 
 		table_set(&t, 0, c + 1, "%s", columns[c].over);
 		table_set(&t, 1, c + 1, "%s%s%s", columns[c].title, time ? " " : "",
@@ -234,6 +254,8 @@ static int comparison(const struct report *r, FILE *f)
 	}
 	table_print(&t, f);
 	table_free(&t);
+	if (s->keep_outcomes)
+		return replayed_effects(s, f);
 	return probe || r->experiment ? 0 : tell_best(s, f);
 }
 
@@ -295,8 +317,10 @@ int report_text(const struct report *r, FILE *f)
 	int ret;
 
 	fprintf(f, "%s: %s\n", s->id, s->title);
-	if (s->source[0])
-		fprintf(f, "workload: %s\n", s->source);
+	if (s->source[0]) {
+		fputs("workload: ", f);
+		table_paragraph(f, 10, 2, s->source);
+	}
 	if (s->synthetic[0]) {
 		fputs("generated, not in the trace: ", f);
 		table_paragraph(f, 29, 2, s->synthetic);

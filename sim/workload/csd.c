@@ -139,6 +139,7 @@ static int csd_next(struct reader *r, struct record *record, struct iocom_err *e
 			return rc;
 		if (c->run < 0)
 			c->run = row.run;
+		r->left[WORKLOAD_OTHER_RUN] += row.run != c->run;
 	} while (row.run != c->run);
 	record->arrival_ms = row.second * 1000;
 	record->column = row.column;

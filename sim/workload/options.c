@@ -42,6 +42,9 @@ static const struct option {
 	OPTION(tasks_max, COUNT32, 0, 1e9,
 	       "wider jobs are folded to this many tasks; 0: unchanged"),
 	OPTION(requested, YESNO, 0, 1, "SWF: use what was requested, not what was used"),
+	OPTION(batch, YESNO, 0, 1,
+	       "SWF: tasks compute for the job's run time; wider jobs than the cluster are left "
+	       "out"),
 	OPTION(time_unit_s, REAL, 1e-12, 1e6, "block csv: seconds per unit of its time column"),
 	OPTION(burst_gap_ms, REAL, -1, 1e12,
 	       "block csv: requests at most so far apart are one job; -1: each is a job"),

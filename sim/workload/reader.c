@@ -97,12 +97,35 @@ void reader_kinds(struct reader *r, const char *const *names, uint32_t n)
 		snprintf(r->info.kind[i], sizeof(r->info.kind[i]), "%s", names[i]);
 }
 
+static const struct {
+	const char *name, *words;
+} left_reasons[WORKLOAD_LEFT_COUNT] = {
+	[WORKLOAD_NO_JOB] = {"no_job", "never ran or hold no work"},
+	[WORKLOAD_OTHER_RUN] = {"other_run", "are of other runs (load.run=N takes another)"},
+	[WORKLOAD_EARLY] = {"before_from", "are before load.from_s"},
+	[WORKLOAD_LATE] = {"after_to", "are after load.to_s"},
+	[WORKLOAD_SHORT] = {"short", "compute less than load.min_cpu_ms"},
+	[WORKLOAD_WIDE] = {"too_wide", "need more processors than there are"},
+	[WORKLOAD_BEYOND_MAX] = {"beyond_max", "are beyond load.jobs_max"},
+};
+
+const char *workload_left_words(enum workload_left why)
+{
+	return left_reasons[why].words;
+}
+
+const char *workload_left_name(enum workload_left why)
+{
+	return left_reasons[why].name;
+}
+
 /* --- a pass --------------------------------------------------------------------- */
 
 static int begin_pass(struct reader *r, struct iocom_err *err)
 {
 	r->first_known = false;
-	r->record = r->emitted = r->left_out = 0;
+	r->record = r->emitted = 0;
+	memset(r->left, 0, sizeof(r->left));
 	return r->format->begin(r, err);
 }
 
@@ -139,19 +162,28 @@ static void fold(struct sim_job *job, uint32_t most)
 		job->requests = round(job->requests * f);
 }
 
-/* Returns false if the options exclude the job.  Converts its time to that of the run. */
-static bool wanted(struct reader *r, struct record *record)
+/*
+ * Returns why the options exclude the job; WORKLOAD_LEFT_COUNT: they do not.  Converts its time to
+ * that of the run.
+ */
+static enum workload_left unwanted(struct reader *r, struct record *record)
 {
 	const struct workload_options *o = &r->options;
 	double ms = record->arrival_ms - (r->format->from_first ? r->first_ms : 0);
 
 	fold(&record->job, o->tasks_max);
-	if (ms < o->from_s * 1000 || (o->to_s > 0 && ms >= o->to_s * 1000))
-		return false;
-	if (record->job.cpu_ms < o->min_cpu_ms || (o->jobs_max && r->emitted >= o->jobs_max))
-		return false;
+	if (ms < o->from_s * 1000)
+		return WORKLOAD_EARLY;
+	if (o->to_s > 0 && ms >= o->to_s * 1000)
+		return WORKLOAD_LATE;
+	if (record->job.cpu_ms < o->min_cpu_ms)
+		return WORKLOAD_SHORT;
+	if (o->batch && o->nodes && record->job.tasks > o->nodes)
+		return WORKLOAD_WIDE;
+	if (o->jobs_max && r->emitted >= o->jobs_max)
+		return WORKLOAD_BEYOND_MAX;
 	record->job.arrival_ms = (ms - o->from_s * 1000) * o->time_scale;
-	return true;
+	return WORKLOAD_LEFT_COUNT;
 }
 
 static struct sim_random stream_of(const struct reader *r, uint64_t purpose)
@@ -205,6 +237,7 @@ static int reader_next(void *state, struct sim_job *job, struct iocom_err *err)
 
 	for (;;) {
 		struct record record = {.job = {.tasks = 1, .requests = -1}};
+		enum workload_left why = WORKLOAD_NO_JOB;
 		int rc;
 
 		if (!r->scanning && r->options.jobs_max && r->emitted >= r->options.jobs_max)
@@ -217,7 +250,8 @@ static int reader_next(void *state, struct sim_job *job, struct iocom_err *err)
 			rc = reader_check_order(r, &record, err);
 			if (rc)
 				return rc;
-			if (wanted(r, &record)) {
+			why = unwanted(r, &record);
+			if (why == WORKLOAD_LEFT_COUNT) {
 				if (r->scanning)
 					note_job(r, &record);
 				else
@@ -227,7 +261,7 @@ static int reader_next(void *state, struct sim_job *job, struct iocom_err *err)
 				return 1;
 			}
 		}
-		r->left_out++;
+		r->left[why]++;
 	}
 }
 
@@ -292,8 +326,12 @@ static int reader_scan(struct reader *r, struct iocom_err *err)
 	r->scanning = false;
 	if (rc)
 		return rc;
-	r->info.jobs = r->emitted;
-	r->info.left_out = r->left_out;
+	r->info.jobs = r->info.records = r->emitted;
+	for (unsigned int why = 0; why < WORKLOAD_LEFT_COUNT; why++) {
+		r->info.left[why] = r->left[why];
+		r->info.left_out += r->left[why];
+	}
+	r->info.records += r->info.left_out;
 	return hash_end(&hash, r->info.hash);
 }
 
@@ -312,6 +350,7 @@ static int reader_finish(struct reader *r, struct iocom_err *err)
 	name_synthetic(r);
 	r->info.nodes = r->missing & HOLDS_HOME && n > r->homes_seen ? n : r->homes_seen;
 	r->info.cores = r->own_cores;
+	r->info.processors = r->own_processors;
 	if (!*r->info.source)
 		snprintf(r->info.source, sizeof(r->info.source), "%s %s", r->format->name,
 			 reader_base_name(r));

@@ -69,19 +69,20 @@ struct reader {
 	struct workload_info info;
 	char synthetic[200];
 	struct homes homes;
-	uint32_t own_nodes; /* number of nodes that a trace without hosts states, or 0 */
-	double own_cores;   /* cores of each node, or 0 */
-	bool scanning;	    /* first pass: nothing is generated */
+	uint32_t own_nodes;	 /* number of nodes that a trace without hosts states, or 0 */
+	double own_cores;	 /* cores of each node, or 0 */
+	uint32_t own_processors; /* of all nodes, or 0 */
+	bool scanning;		 /* first pass: nothing is generated */
 	/* the state of this pass */
 	bool first_known;
-	double first_ms;     /* the first arrival */
-	double last_ms;	     /* the latest arrival */
-	uint64_t record;     /* records so far; the number selects a job's random numbers */
-	uint64_t emitted;    /* jobs so far */
-	uint64_t left_out;   /* records excluded by options, or that are no jobs */
-	uint32_t missing;    /* HOLDS_... that some job lacks */
-	uint32_t lacking;    /* HOLDS_... that every job lacks */
-	uint32_t homes_seen; /* 1 + the largest home so far */
+	double first_ms;  /* the first arrival */
+	double last_ms;	  /* the latest arrival */
+	uint64_t record;  /* records so far; the number selects a job's random numbers */
+	uint64_t emitted; /* jobs so far */
+	uint64_t left[WORKLOAD_LEFT_COUNT]; /* records that are not used, by reason */
+	uint32_t missing;		    /* HOLDS_... that some job lacks */
+	uint32_t lacking;		    /* HOLDS_... that every job lacks */
+	uint32_t homes_seen;		    /* 1 + the largest home so far */
 };
 
 extern const struct format format_columns8, format_csd, format_swf, format_darshan, format_block,

@@ -408,14 +408,13 @@ wide() { awk 'length > 80' "$1"; }
 sim replay "$data/csd.csv" --policy nlb,cpu-re,iocm-re --force --out screen >out
 tap_is "replay's table fits 80 columns" "$? $(wide out)" "0 "
 tap_like "with the machines" "$(cat out)" '^machines: [0-9]+xhost'
-tap_like "and a sentence on the best" "$(cat out)" \
-	'^(least mean slowdown: [a-z-]+, [0-9]+ % below [a-z-]+|the policies do not differ in mean slowdown)$'
+tap_is "and no recommendation from one hour" "$(tail -n 1 out)" "nothing is told apart"
 tap_like "unused disks are reported" "$(cat out)" '^No disk was used: the trace has no disk'
 sim replay "$data/csd.csv" --policy nlb,cpu-re --set load.io_per_ms=0.1 --force --out screen >out
 tap_is "used disks are not reported" "$(grep -c 'No disk was' out)" 0
 sim replay "$data/log.swf" --set load.requested=yes --set load.tasks_max=1 --policy nlb --json >out
 tap_like "every option of a trace can be set, and notes are told" \
-	"$? $(jq -r .facts.workload out)" '^0 SWF job log .*, 4 jobs, 1 records left out; .* as requested'
+	"$? $(jq -r .facts.workload out)" '^0 SWF job log .*, 4 jobs of 5 records used; left out: 1 never ran .* as requested'
 sim replay "$data/darshan.csv" --policy nlb --force --out screen >out
 tap_like "a Darshan log gets a machine for each process of its widest job" "$(cat out)" \
 	"^machines: $(awk -F, 'NR > 1 { print $4 }' "$data/darshan.csv" | sort -n | tail -n 1)xhost"

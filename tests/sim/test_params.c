@@ -107,7 +107,7 @@ static void what_is_out_of_range(void **state)
 	refuses("threads", 1.5, -EINVAL, "whole");
 	refuses("seed", -1, -EINVAL, "seed");
 	refuses("fidelity", 2, -EINVAL, "fidelity");
-	refuses("bs_backfill", 2, -EINVAL, "0 or 1");
+	refuses("bs_backfill", 3, -EINVAL, "from 0 to 2");
 	refuses("rho_max", 1, -EINVAL, "rho_max");
 }
 

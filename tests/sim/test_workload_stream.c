@@ -231,7 +231,7 @@ static void test_option_names(void **state)
 	assert_non_null(strstr(err.text, "no option \"colour\"; it has: seed, nodes,"));
 	for (; (name = workload_options_get(&o, n, &value, &meaning)); n++)
 		assert_true(*name && *meaning && isfinite(value));
-	assert_int_equal(n, 21);
+	assert_int_equal(n, 22);
 }
 
 /* --- fields of quoted CSV --------------------------------------------------------------- */

@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+# A batch log is replayed as batch: beside what it recorded, with EASY backfill, intervals over its
+# weeks, effects on users and classes, and a last line that recommends or says why not.  Of every
+# trace it is told which part was used.
+set -uo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=tests/lib/tap.sh disable=SC1091
+. "$here/tests/lib/tap.sh"
+build=${IOCOM_BUILD:-$here/build}
+data=$here/tests/sim/data
+dir=$(mktemp -d /tmp/iocom-replay-XXXXXX)
+trap 'rm -rf "$dir"' EXIT
+unset IOCOM_TRACES
+cd "$dir" || exit 1
+
+replay() { timeout 120 "$build/iocom-sim" replay "$@" 2>"$dir/err"; }
+
+# JOBS jobs over WEEKS weeks on 8 processors, four users; two jobs never ran, one is too wide.
+log() { # JOBS WEEKS
+	awk -v jobs="$1" -v weeks="$2" '
+		function random() { seed = (seed * 1103515245 + 12345) % 2147483648; return seed / 2147483648 }
+		BEGIN {
+			seed = 7
+			print "; MaxNodes: 8\n; MaxProcs: 8"
+			for (i = 1; i <= jobs; i++) {
+				t = int(i * weeks * 604800 / (jobs + 1))
+				short = random() < 0.7
+				run = int(short ? 5 + 600 * random() : 60000 * random())
+				procs = 1 + int(8 * random() ^ 3)
+				wait = int(20000 * random())
+				if (i == 5 || i == 6) run = -1
+				if (i == 7) procs = 9
+				print i, t, wait, run, procs, run, -1, procs, i == 9 ? -1 : int(run * (1 + 2 * random())), \
+					-1, 1, 1 + i % 4, 1, 1, 1, -1, -1, -1
+			}
+		}'
+}
+log 700 12 >log.swf
+
+replay log.swf --policy bs,bs-fcfs --out out >text
+tap_is "replay: 0" "$? $(cat err)" "0 "
+json=out/replay.json
+tap_is "what was recorded is the first row, by default" \
+	"$(jq -c '[.results[].series]' "$json")" '["recorded","bs","bs-fcfs"]'
+expected=$(awk '!/^;/ && $4 >= 0 && $5 <= 8 { n++; w += $3; t += $3 + $4
+		b = ($3 + $4) / ($4 > 10 ? $4 : 10); s += b > 1 ? b : 1 }
+	END { printf "%d %.6g %.6g %.6g", n, w / n, t / n, s / n }' log.swf)
+tap_is "with the means of the log's own fields" \
+	"$(jq -r '.results[0].measures | "\(.completed.mean) \(.wait_s.mean) \(.turnaround_s.mean) \(.bounded_slowdown.mean)"' "$json" |
+		awk '{ printf "%d %.6g %.6g %.6g", $1, $2, $3, $4 }')" "$expected"
+tap_is "every policy ends the same jobs" \
+	"$(jq -c '[.results[].measures.completed.mean] | unique | length' "$json")" 1
+tap_is "EASY waits less than first come first served" \
+	"$(jq '.results[1].measures.wait_s.mean < .results[2].measures.wait_s.mean' "$json")" true
+tap_is "the machine has the log's processors" "$(jq -r '.facts["set nodes"]' "$json")" "8xhost:cores=1"
+tap_is "which part was used, and why not the rest" "$(jq -c .used "$json")" \
+	'{"records":700,"jobs":697,"left_out":{"no_job":2,"too_wide":1}}'
+tap_like "in words" "$(tr '\n' ' ' <text | tr -s ' ')" \
+	'697 jobs of 700 records used; left out: 2 never ran or hold no work, 1 need more processors than there are; 1 records request no time'
+tap_is "12 weeks give an interval around each mean" \
+	"$(jq -c '[.replay.weeks, .replay.intervals_over_weeks, ([.results[].measures.bounded_slowdown |
+		.low < .mean and .mean < .high] | all)]' "$json")" '[12,true,true]'
+tap_like "the number of blocks is told" "$(cat text)" 'block bootstrap over the 12 weeks of the log'
+tap_like "the bound of the slowdown is told" "$(cat text)" 'the longer of run time and 10 s'
+tap_is "classes hold all jobs" "$(jq '[.replay.points[0].effects.bs.classes[].jobs] | add' "$json")" 697
+tap_is "users are compared with what was recorded" \
+	"$(jq -c '.replay.points[0].effects.bs.users | [.against, .users, (.better + .worse <= 4)]' "$json")" \
+	'["recorded",4,true]'
+tap_is "each week, user and class has its row" \
+	"$(grep -v '^#' out/replay.groups.csv | awk -F, '$2 == "bs" { n[$3] += $5 } END { print n["week"], n["user"], n["class"] }')" \
+	"697 697 697"
+tap_is "the busy processors over time are there, recorded and simulated" \
+	"$(grep -v '^#' out/replay.samples.csv | awk -F, 'NR > 1 && $4 > 0 { n[$2]++ } END { print (n["recorded"] > 20), (n["bs"] > 20) }')" "1 1"
+if command -v gnuplot >/dev/null; then
+	tap_true "and drawn" grep "processors busy" out/replay.utilisation.svg
+else
+	tap_skip "and drawn" "gnuplot is not installed"
+fi
+tap_is "no line is wider than 80 columns" "$(grep -v '^written:' text | awk 'length > 80')" ""
+tap_like "the last line recommends, or says that nothing is told apart" "$(tail -n 1 text)" \
+	'^(recommended: bs(-fcfs)?|nothing is (told apart|recommended: .*))$'
+tap_is "as the JSON does" "$(jq -r '.replay.points[0].verdict' "$json")" "$(tail -n 1 text)"
+
+# --- a log whose answer is certain: each hour a wide job and narrow ones that can pass it
+awk 'BEGIN { print "; MaxProcs: 8"
+	for (i = 0; i < 12 * 168; i += 6) {
+		t = i * 3600
+		print ++n, t, 90000, 7200, 5, 1, -1, 5, 7200, -1, 1, 1, 1, 1, 1, -1, -1, -1
+		print ++n, t + 1, 90000, 7200, 8, 1, -1, 8, 7200, -1, 1, 2, 1, 1, 1, -1, -1, -1
+		for (k = 0; k < 3; k++)
+			print ++n, t + 2 + k, 90000, 600, 3, 1, -1, 3, 600, -1, 1, 3, 1, 1, 1, -1, -1, -1
+	} }' >certain.swf
+replay certain.swf --json >certain.json
+tap_is "a certain answer is recommended" \
+	"$(jq -c '.replay.points[0] | [.recommended, .verdict]' certain.json)" '["bs","recommended: bs"]'
+replay certain.swf --policy bs,bs-fcfs --set load.to_s=3000000 --out short >text
+tap_like "too few weeks are told" "$(cat text)" 'no intervals: jobs arrive in 5 weeks, and 8 are needed'
+tap_is "and nothing is recommended" "$(tail -n 1 text)" "nothing is told apart"
+
+# --- hardware
+replay log.swf --policy bs --sweep nodes=8,16 --out sweep >text
+tap_is "--sweep nodes: 0" "$? $(cat err)" "0 "
+tap_is "points are numbers of machines" "$(jq -c '[.results[] | select(.series == "bs") | .x]' sweep/replay.json)" '[8,16]'
+tap_is "more machines, less waiting; all jobs fit into 16" \
+	"$(jq -c '[.results[] | select(.series == "bs").measures] |
+		[.[1].wait_s.mean < .[0].wait_s.mean, .[0].completed.mean, .[1].completed.mean]' sweep/replay.json)" '[true,697,698]'
+replay log.swf --policy iocm-re --set load.io_per_ms=0.001 --set load.jobs_max=60 \
+	--sweep nodes.disk_mb_per_s=20,80 --json >disks.json
+tap_is "disks can be swept" "$? $(jq -c '[.results[] | select(.series == "iocm-re") |
+	.measures.disk_utilisation.mean] | .[0] > .[1]' disks.json)" "0 true"
+replay log.swf --policy bs --nodes 4xhost+4xhost --sweep nodes=4,8 >/dev/null
+tap_like "a number of which kind?" "$? $(cat err)" '^2 .*not of one kind'
+replay log.swf --policy bs --sweep nodes.disks=1 >/dev/null
+tap_like "an unknown field is an error" "$? $(cat err)" '^2 .*machines have no such field'
+
+# --- parts give the same bytes
+for shard in 1 2 3; do
+	replay log.swf --shard "$shard/3" --out parts
+done
+timeout 60 "$build/iocom-sim" merge joined parts/*.jsonl >merged 2>"$dir/err"
+tap_is "merge: 0" "$? $(cat err)" "0 "
+tap_is "parts joined are the whole" "$(cmp out/replay.json joined/replay.json 2>&1)$(cmp out/replay.groups.csv joined/replay.groups.csv 2>&1)" ""
+tap_is "and end with the same line" "$(tail -n 1 merged)" "$(jq -r '.replay.points[0].verdict' "$json")"
+
+# --- errors, and other traces
+replay log.swf --parallel 2 >/dev/null
+tap_like "--parallel has no effect here" "$? $(cat err)" '^2 .*one thread'
+replay log.swf --check --sweep nodes=1,2 >/dev/null
+tap_like "--check has no sweep" "$? $(cat err)" '^2 .*--check takes no --sweep'
+replay log.swf --measure luck >/dev/null
+tap_like "an unknown measure" "$? $(cat err)" "^2 .*there is no 'luck'"
+replay "$data/csd.csv" --policy recorded,nlb >/dev/null
+tap_like "only batch logs recorded an outcome" "$? $(cat err)" '^1 .*only the log of a batch system'
+timeout 60 "$build/iocom-sim" run --workload log.swf --nodes 8xhost --policy recorded 2>"$dir/err" >/dev/null
+tap_like "run knows no recorded outcome" "$? $(cat err)" "^2 .*no policy 'recorded'"
+sed 's/^\([0-9]* [0-9]*\) [0-9]*/\1 -1/' log.swf >no-waits.swf
+replay no-waits.swf --policy bs --json >no-waits.json
+tap_is "a log without waits has no recorded row" "$? $(jq -c '[.results[].series]' no-waits.json)" '0 ["bs"]'
+replay log.swf --set load.batch=no --policy nlb --json >plain.json
+tap_is "load.batch=no replays it like other traces" \
+	"$? $(jq -c '[.results[].series, .replay.batch]' plain.json)" '0 ["nlb",false]'
+replay "$data/csd.csv" --policy nlb --out csd >text
+tap_is "of the process trace one run is used" "$? $(jq -c .used csd/replay.json)" \
+	"0 $(awk -F, 'NR > 1 { run = int($1 / 60); if (NR == 2) first = run; n++; used += run == first }
+		END { printf "{\"records\":%d,\"jobs\":%d,\"left_out\":{\"other_run\":%d}}", n, used, n - used }' "$data/csd.csv")"
+tap_like "and the text says so" "$(tr '\n' ' ' <text | tr -s ' ')" 'are of other runs \(load.run=N takes another\)'
+
+# --- ranks that end together: work by their number, not by its square (that took ten minutes)
+{
+	head -n 1 "$data/darshan.csv"
+	awk -F, -v OFS=, 'NR == 2 { $4 = 400000; print }' "$data/darshan.csv"
+} >wide.csv
+replay wide.csv --nodes 2xhost --policy nlb --json >wide.json
+tap_is "a job of 400,000 ranks ends" "$? $(jq -c '[.results[].measures | .completed.mean, .unfinished.mean]' wide.json)" "0 [1,0]"
+
+tap_done
