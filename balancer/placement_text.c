@@ -292,6 +292,15 @@ static const struct iocom_vector *text_vector(const struct placement *p, const c
 	return NULL;
 }
 
+/* A name of a request, which another user may have made; OUT has only what can be printed. */
+static void text_plain_name(char *out, size_t size, const char *name)
+{
+	listing_name(out, size, name, NODE_WIDTH);
+	for (; *out; out++)
+		if (*out < ' ' || *out > '~')
+			*out = '?';
+}
+
 /* Whose disk serves what the job does on a shared file system, and whose page cache has it. */
 static void print_shared(const struct placement *p, FILE *out)
 {
@@ -303,7 +312,7 @@ static void print_shared(const struct placement *p, FILE *out)
 
 	if (!p->need_given || !(read + written > 0))
 		return;
-	listing_name(name, sizeof(name), server, NODE_WIDTH);
+	text_plain_name(name, sizeof(name), server);
 	if (v)
 		snprintf(served, sizeof(served), "%s serves it, whose disk is %.0f %% busy", name,
 			 100 * v->disk_utilisation);
@@ -315,7 +324,7 @@ static void print_shared(const struct placement *p, FILE *out)
 	while (placement_held_next(&text, node, &mb)) {
 		size_t n = strlen(held);
 
-		listing_name(name, sizeof(name), node, NODE_WIDTH);
+		text_plain_name(name, sizeof(name), node);
 		snprintf(held + n, sizeof(held) - n, "%s %.1f MB at %s", n ? "," : "", mb, name);
 	}
 	say(out, 0,

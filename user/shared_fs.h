@@ -40,6 +40,6 @@ bool shared_fs_exported(const char *exports, const char *path);
 bool shared_fs_is_export(const char *name, const char *path);
 /* Returns whether NAME begins with an address of this machine, or with its name. */
 bool shared_fs_is_own(const char *name);
-#define SHARED_FS_HERE	  "@" /* in place of a server's address: the machine that says so */
+#define SHARED_FS_HERE "@" /* in place of a server's address: the machine that says so */
 
 #endif

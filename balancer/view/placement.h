@@ -89,7 +89,7 @@
 	   where the same one is at that place */                                                  \
 	X(BYTES, shared, "shared", PLACEMENT_SHARED_MAX, KEPT)                                     \
 	/* who serves the file system of its directory: an address, or SHARED_FS_HERE; in an       \
-	   answer the node that has it, if one has */                                                               \
+	   answer the node that has it, if one has */                                              \
 	X(BYTES, shared_server, "shared_server", IOCOM_NAME_MAX, KEPT)                             \
 	/* in an answer: which nodes' page caches have how much of what it reads there */          \
 	X(TEXT, shared_cached, "shared_cached", PLACEMENT_HELD_MAX, KEPT)                          \

@@ -32,7 +32,7 @@ boot() { # NODE DISK-OPTIONS NETWORK-ARGUMENT...
 	timeout --kill-after=5 "$seconds" "${emulator[@]}" -accel tcg,thread=multi -cpu max,la57=off \
 		-smp 1 -m 768M -nodefaults -display none -no-reboot -kernel "$dir/vmlinuz" \
 		-initrd "$work/initramfs" -append "console=ttyS0 panic=-1 quiet iocom_expect=measures \
-iocom_node=$node iocom_key=$key iocom_limit=$seconds" \
+iocom_node=$node iocom_key=$key iocom_limit=$seconds iocom_gone=${IOCOM_VM_GONE:-}" \
 		-serial "file:$dir/nfs.$node.console" -serial "file:$work/$node.output" -monitor none \
 		-drive "file=$work/$node.disk,if=virtio,format=raw,cache=unsafe$disk" \
 		"$@" </dev/null >"$work/$node.qemu" 2>&1 &
