@@ -61,7 +61,15 @@ struct batch {
 	struct batch_options pool;
 };
 
-enum { OPTION_ENV = ASK_END, OPTION_BRING, OPTION_LOG, OPTION_RESUME, OPTION_FORCE, OPTION_HERE, OPTION_WORKER };
+enum {
+	OPTION_ENV = ASK_END,
+	OPTION_BRING,
+	OPTION_LOG,
+	OPTION_RESUME,
+	OPTION_FORCE,
+	OPTION_HERE,
+	OPTION_WORKER
+};
 
 static int add_word(struct batch *b, const char *word, struct iocom_err *err)
 {
