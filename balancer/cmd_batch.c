@@ -34,8 +34,8 @@ static const char help[] =
 	"  -v, --verbose   print a summary at the end [on a terminal, and after failures]\n"
 	"  -q, --quiet     print no summary and no progress\n"
 	"  --here          run the workers on this machine, without asking the agent\n"
-	"  --bring PATH    fetch this file or directory when a worker elsewhere ends, as in\n"
-	"                  iocom run; with --data PATH, which each worker takes along\n"
+	"  --bring PATH    fetch this file or directory when a worker elsewhere ends,\n"
+	"                  as in iocom run; --data PATH goes along with each worker\n"
 	"  --env all|none|LIST  the environment that commands get, as in iocom run\n"
 	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n";
 
@@ -61,7 +61,15 @@ struct batch {
 	struct batch_options pool;
 };
 
-enum { OPTION_ENV = ASK_END, OPTION_BRING, OPTION_LOG, OPTION_RESUME, OPTION_FORCE, OPTION_HERE, OPTION_WORKER };
+enum {
+	OPTION_ENV = ASK_END,
+	OPTION_BRING,
+	OPTION_LOG,
+	OPTION_RESUME,
+	OPTION_FORCE,
+	OPTION_HERE,
+	OPTION_WORKER
+};
 
 static int add_word(struct batch *b, const char *word, struct iocom_err *err)
 {

@@ -23,8 +23,8 @@ static const char help[] =
 	"  --view FILE       cluster and job as in iocom-view(5); -: standard input\n"
 	"  --save-view FILE  also write the view that the decision used, for --view\n"
 	"  --force           replace the FILE of --save-view if it is there\n"
-	"  --bring PATH      what it makes there comes home, as with iocom run: its way is\n"
-	"                    counted\n"
+	"  --bring PATH      what it makes there comes home, as with iocom run: its\n"
+	"                    way is counted\n"
 	"  --json            the decision as one document\n"
 	"  --run-dir DIR     the agent's directory\n";
 

@@ -41,7 +41,8 @@ struct data_names {
 /* Takes a path of --bring.  Returns 0, or -EINVAL: there are too many. */
 int data_names_bring(struct data_names *names, const char *path, struct iocom_err *err);
 /*
- * Checks that what is named goes with the option OTHER ("-N", "--detach"; NULL: neither).  Returns 0 or -EINVAL with the reason in ERR.
+ * Checks that what is named goes with the option OTHER ("-N", "--detach"; NULL: neither).  Returns
+ * 0 or -EINVAL with the reason in ERR.
  */
 int data_names_check(const struct data_names *names, const char *other, struct iocom_err *err);
 /*

@@ -337,7 +337,7 @@ static void explain_policy(const struct sweep *s, const struct sweep_series *ser
 	if (s->batch && replay_is_bs(series))
 		more = settings_get(&series->settings, "bs_backfill")
 			       ? "; first come first served"
-			       : "; a later job may pass if it delays not the first one (EASY "
+			       : "; a later job may pass if it does not delay the first (EASY "
 				 "backfill, by the requested times)";
 	snprintf(text, sizeof(text), "%s%s", rules_policy_summary(policy), more);
 	table_paragraph(stdout, n > 0 ? (size_t)n : 0, 14, text);
