@@ -29,8 +29,10 @@
  * A silent one is dialled anew so often: after a cut TCP itself waits ever longer between its
  * tries, for minutes in the end.
  */
-#define REDIAL_NS    (3 * CLOCK_NS_PER_S)
-#define RECONNECT_NS (2 * CLOCK_NS_PER_S) /* if there is no connection: TCP's own first two tries */
+#define REDIAL_NS (3 * CLOCK_NS_PER_S)
+#define RECONNECT_NS                                                                               \
+	(2 * CLOCK_NS_PER_S) /* if there is no connection: TCP's own first two tries               \
+			      */
 /*
  * In a large cluster bulletins gather for so long; in a small one what changes is known at once.
  * How long one waited counts in its age, and what this node relays it reads just before.
@@ -568,9 +570,8 @@ static void bulletin_look_up(struct net_bulletin *b, uint64_t now)
 
 		if (now - p->looked_ns >= LOOK_UP_NS && now - p->heard_ns >= LOOK_UP_NS)
 			publisher_look_up(p);
-		redial_ns = p->subscription && subscription_connects(p->subscription)
-				    ? RECONNECT_NS
-				    : REDIAL_NS;
+		redial_ns = p->subscription && subscription_connects(p->subscription) ? RECONNECT_NS
+										      : REDIAL_NS;
 		if (p->numeric[0] && now - p->dialed_ns >= redial_ns &&
 		    now - p->heard_ns >= REDIAL_NS)
 			publisher_dial(p, p->numeric);

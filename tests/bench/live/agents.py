@@ -217,12 +217,14 @@ class Cluster:
         return sum(pss_mb(pid) for a in self.agents if a.process for pid in family(a.process.pid))
 
     def down(self):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # agents that are left would burden the machine
         for agent in self.agents:
             agent.end()
+        until = time.monotonic() + 20
         for agent in self.agents:
             if agent.process:
                 try:
-                    agent.process.wait(20)
+                    agent.process.wait(max(0, until - time.monotonic()))
                 except subprocess.TimeoutExpired:
                     agent.kill()
             # A namespace outlives its name while the kernel still has connections there.
