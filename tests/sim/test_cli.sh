@@ -501,6 +501,8 @@ tap_is "and says how many more would decide" \
 tap_is "its interval reaches beyond a bound" \
 	"$(jq '[.claims[] | select(.verdict == "undecided") | .interval.low < (.bounds.low // -1e99) or
 		.interval.high > (.bounds.high // 1e99)] | all' out)" true
+tap_is "no reason is given for what is not known to fail" \
+	"$(jq '[.claims[] | select(.verdict == "undecided") | has("why")] | any' out)" false
 sim SLD-RE --seeds 3 --set load.jobs=30 --decide 700 --json >more
 tap_is "--decide: 0" "$?" 0
 tap_is "it makes no more runs than it may" \
