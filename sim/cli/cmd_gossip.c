@@ -55,6 +55,8 @@ enum gossip_option {
 	GOSSIP_OPT_NUMBERS, /* and those after it: rows of gossip_numbers */
 };
 
+#define GOSSIP_NUMBERS_MAX 16 /* rows of gossip_numbers at most */
+
 /* What is asked for. */
 struct gossip_ask {
 	struct cli cli;
@@ -63,9 +65,12 @@ struct gossip_ask {
 	size_t nnodes;
 	bool scenarios[GOSSIP_SCENARIOS], plans[GOSSIP_PLANS];
 	bool some_scenarios, some_plans; /* some were named */
+	bool given[GOSSIP_NUMBERS_MAX];	 /* numbers that were given, by their row */
 	struct progress progress;
 	size_t done, total; /* runs */
 };
+
+#define ANY -1
 
 /* Options that are numbers: those with WHOLE go to an uint32_t of the setup, others to a double. */
 static const struct gossip_number {
@@ -73,21 +78,29 @@ static const struct gossip_number {
 	size_t offset;
 	bool whole;
 	double least, most;
+	int scenario, plan; /* the one that reads it; ANY: all do */
 } gossip_numbers[] = {
-	{"periods", offsetof(struct gossip_setup, periods), true, 1, GOSSIP_RUN_PERIODS_MAX},
-	{"dead", offsetof(struct gossip_setup, dead), false, 0, 0.9},
-	{"cut", offsetof(struct gossip_setup, cut), true, 1, GOSSIP_RUN_PERIODS_MAX},
-	{"flapping", offsetof(struct gossip_setup, flapping), false, 0, 0.9},
-	{"up", offsetof(struct gossip_setup, up), false, 1, GOSSIP_RUN_PERIODS_MAX},
-	{"down", offsetof(struct gossip_setup, down), false, 1, GOSSIP_RUN_PERIODS_MAX},
-	{"silent", offsetof(struct gossip_setup, silent), true, 1, GOSSIP_RUN_SILENT_MAX},
-	{"peers", offsetof(struct gossip_setup, peers), true, 1, 64},
-	{"vector-bytes", offsetof(struct gossip_setup, vector_bytes), true, 1, 65536},
-	{"hear", offsetof(struct gossip_setup, hear), true, 1, GOSSIP_RUN_NODES_MAX},
-	{"relay", offsetof(struct gossip_setup, relay), true, 0, GOSSIP_RUN_NODES_MAX},
+	{"periods", offsetof(struct gossip_setup, periods), true, 1, GOSSIP_RUN_PERIODS_MAX, ANY,
+	 ANY},
+	{"dead", offsetof(struct gossip_setup, dead), false, 0, 0.9, GOSSIP_DEAD, ANY},
+	{"cut", offsetof(struct gossip_setup, cut), true, 1, GOSSIP_RUN_PERIODS_MAX, GOSSIP_CUT,
+	 ANY},
+	{"flapping", offsetof(struct gossip_setup, flapping), false, 0, 0.9, GOSSIP_FLAP, ANY},
+	{"up", offsetof(struct gossip_setup, up), false, 1, GOSSIP_RUN_PERIODS_MAX, GOSSIP_FLAP,
+	 ANY},
+	{"down", offsetof(struct gossip_setup, down), false, 1, GOSSIP_RUN_PERIODS_MAX, GOSSIP_FLAP,
+	 ANY},
+	{"silent", offsetof(struct gossip_setup, silent), true, 1, GOSSIP_RUN_SILENT_MAX, ANY, ANY},
+	{"peers", offsetof(struct gossip_setup, peers), true, 1, 64, ANY, ANY},
+	{"vector-bytes", offsetof(struct gossip_setup, vector_bytes), true, 1, 65536, ANY, ANY},
+	{"hear", offsetof(struct gossip_setup, hear), true, 1, GOSSIP_RUN_NODES_MAX, ANY,
+	 GOSSIP_FRESHEST},
+	{"relay", offsetof(struct gossip_setup, relay), true, 0, GOSSIP_RUN_NODES_MAX, ANY,
+	 GOSSIP_FRESHEST},
 };
 
 #define NUMBERS (sizeof(gossip_numbers) / sizeof(gossip_numbers[0]))
+_Static_assert(NUMBERS <= GOSSIP_NUMBERS_MAX, "struct gossip_ask has no room");
 
 static const struct option gossip_words[] = {
 	{"help", no_argument, NULL, 'h'},
@@ -111,6 +124,7 @@ static int gossip_take_number(struct gossip_ask *ask, const struct gossip_number
 	char *end;
 	double value;
 
+	ask->given[number - gossip_numbers] = true;
 	if (number->whole) {
 		int ret = cli_whole(&ask->cli, number->name, text, (uint64_t)number->least,
 				    (uint64_t)number->most, &whole);
@@ -230,6 +244,26 @@ static void gossip_ask_init(struct gossip_ask *ask, const volatile sig_atomic_t 
 	ask->setup.cancel = cancel;
 }
 
+/* Refuses numbers that none of the scenarios or plans reads. */
+static int gossip_check_effect(const struct gossip_ask *ask)
+{
+	for (size_t i = 0; i < NUMBERS; i++) {
+		const struct gossip_number *n = &gossip_numbers[i];
+
+		if (!ask->given[i])
+			continue;
+		if (n->scenario != ANY && !ask->scenarios[n->scenario])
+			return cli_fail(&ask->cli, CLI_USAGE,
+					"--%s has no effect here: only the scenario %s reads it",
+					n->name, gossip_scenario_name(n->scenario));
+		if (n->plan != ANY && !ask->plans[n->plan])
+			return cli_fail(&ask->cli, CLI_USAGE,
+					"--%s has no effect here: only the plan %s reads it",
+					n->name, gossip_plans_name(n->plan));
+	}
+	return 0;
+}
+
 /* Returns 0; CLI_USAGE or CLI_FAILED: the reason was printed; -1: the help was. */
 static int gossip_parse(struct gossip_ask *ask, int argc, char **argv)
 {
@@ -255,7 +289,7 @@ static int gossip_parse(struct gossip_ask *ask, int argc, char **argv)
 	for (int i = 0; i < GOSSIP_SCENARIOS && !ask->some_scenarios; i++)
 		ask->scenarios[i] = true;
 	ask->plans[GOSSIP_SLICED] = ask->plans[GOSSIP_SLICED] || !ask->some_plans;
-	return ret;
+	return ret ? ret : gossip_check_effect(ask);
 }
 
 /* --- the runs --------------------------------------------------------------------------- */

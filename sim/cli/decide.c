@@ -239,6 +239,7 @@ static void judge_open(struct decide *d)
 		struct judgement before = judged->judgement;
 
 		claim_judge(&context, judged->claim, &judged->judgement);
+		memcpy(judged->judgement.start, before.start, sizeof(before.start));
 		/* Without more values it stays as it was; others' cells may have brought some. */
 		if (judged->judgement.verdict == VERDICT_NOT_TESTED ||
 		    judged->judgement.interval.n <= before.interval.n)

@@ -51,6 +51,10 @@ wrong "--peers: expected a whole number from 1 to 64, found '0'" --peers 0
 wrong "--vector-bytes: .* found '0'" --vector-bytes 0
 wrong "--hear: .* found '0'" --hear 0
 wrong "--relay: .* found 'all'" --relay all
+wrong "--relay has no effect here: only the plan freshest reads it" --relay 3
+wrong "--hear has no effect here: only the plan freshest reads it" --plan slices --hear 3
+wrong "--dead has no effect here: only the scenario dead reads it" --scenario steady,cut --dead 0.5
+wrong "--up has no effect here: only the scenario flap reads it" --scenario dead --up 3
 # What cannot be is found before anything is calculated.
 wrong "scenario dead: 3 nodes with 3 configured peers" --nodes 16000,3 --scenario steady,dead
 if [ -z "${IOCOM_SANITIZED-}" ]; then # the sanitizers need more room than any limit that helps here
