@@ -28,6 +28,9 @@ struct cli {
 	const char *record, *export_view, *trace;
 	struct source *held; /* the copy of a pipe that cli_hold made */
 	char held_path[64];
+	/* --decide: more runs for undecided claims, so many or for so long; 0: not given */
+	uint64_t decide_runs;
+	double decide_s;
 	bool check; /* --check was given, for a recording */
 	uint64_t at_decision;
 	struct settings set; /* --set, --fidelity, --parallel */
@@ -36,13 +39,14 @@ struct cli {
 
 /* The options that a subcommand accepts. */
 enum {
-	CLI_TAKES_SWEEP = 1,  /* --jobs, --shard, --seeds, --set, --fidelity, --parallel */
-	CLI_TAKES_OUT = 2,    /* --out, --json */
-	CLI_TAKES_RUN = 4,    /* --workload, --nodes, --policy, --sweep, --measure ... */
-	CLI_TAKES_REPLAY = 8, /* --nodes, --policy */
-	CLI_TAKES_TRACE = 16, /* --trace */
-	CLI_TAKES_FORCE = 32, /* --force */
-	CLI_TAKES_SET = 64,   /* --set, --fidelity, --parallel, as SWEEP has them */
+	CLI_TAKES_SWEEP = 1,	/* --jobs, --shard, --seeds, --set, --fidelity, --parallel */
+	CLI_TAKES_OUT = 2,	/* --out, --json */
+	CLI_TAKES_RUN = 4,	/* --workload, --nodes, --policy, --sweep, --measure ... */
+	CLI_TAKES_REPLAY = 8,	/* --nodes, --policy */
+	CLI_TAKES_TRACE = 16,	/* --trace */
+	CLI_TAKES_FORCE = 32,	/* --force */
+	CLI_TAKES_SET = 64,	/* --set, --fidelity, --parallel, as SWEEP has them */
+	CLI_TAKES_DECIDE = 128, /* --decide */
 };
 
 /*
@@ -88,8 +92,19 @@ int cli_check_effect(const struct cli *cli, struct sweep *const *sweeps, size_t 
 
 /* Runs the sweeps of REPORTS (all, or one shard to a part file), judges, prints and writes. */
 int cli_execute(struct cli *cli, struct report *reports, size_t n, bool page);
-/* Only judges, prints and writes results that exist.  SECONDS: duration of the runs; 0: unknown. */
+/* Only prints and writes results that exist and are judged.  SECONDS: duration of the runs; 0:
+ * unknown. */
 int cli_deliver(struct cli *cli, struct report *reports, size_t n, bool page, double seconds);
+
+/* Judges the claims of REPORTS.  Returns 0, -ENOMEM. */
+int cli_judge(struct report *reports, size_t n);
+struct runner_options;
+/*
+ * Makes more runs for undecided claims, within --decide, and judges these again.  REPORTS are
+ * judged.  Returns 0, or a negative errno with ERR set.
+ */
+int cli_decide(struct cli *cli, struct report *reports, size_t n,
+	       const struct runner_options *options, struct iocom_err *err);
 
 int cmd_experiment(int argc, char **argv, const volatile sig_atomic_t *cancel);
 int cmd_figures(int argc, char **argv, const volatile sig_atomic_t *cancel);

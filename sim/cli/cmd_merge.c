@@ -36,6 +36,10 @@ int cmd_merge(int argc, char **argv, const volatile sig_atomic_t *cancel)
 	cli.out = argv[first];
 	if (parts_read(&parts, argv + first + 1, (size_t)(argc - first - 1), &err))
 		return cli_fail(&cli, CLI_FAILED, "%s", err.text);
+	if (cli_judge(parts.reports, parts.n)) {
+		parts_free(&parts);
+		return cli_fail(&cli, CLI_FAILED, "no memory");
+	}
 	ret = cli_deliver(&cli, parts.reports, parts.n, parts.page, 0);
 	parts_free(&parts);
 	cli_free(&cli);

@@ -168,7 +168,7 @@ static int write_part(struct cli *cli, const struct report *reports, size_t n, b
 
 /* --- outputs --------------------------------------------------------------------- */
 
-static int judge_all(struct report *reports, size_t n)
+int cli_judge(struct report *reports, size_t n)
 {
 	const struct sweep **all = calloc(n ? n : 1, sizeof(*all));
 	int ret = all ? 0 : -ENOMEM;
@@ -323,8 +323,6 @@ int cli_deliver(struct cli *cli, struct report *reports, size_t n, bool page, do
 {
 	bool figures = false;
 
-	if (judge_all(reports, n))
-		return cli_fail(cli, CLI_FAILED, "no memory");
 	if (writes_files(cli, page)) {
 		int ret = write_files(cli, reports, n, page, seconds, &figures);
 
@@ -388,5 +386,9 @@ int cli_execute(struct cli *cli, struct report *reports, size_t n, bool page)
 		return cli_fail(cli, CLI_FAILED, "%s", err.text);
 	if (cli->shards)
 		return write_part(cli, reports, n, page);
+	if (cli_judge(reports, n))
+		return cli_fail(cli, CLI_FAILED, "no memory");
+	if (cli_decide(cli, reports, n, &options, &err))
+		return cli_fail(cli, CLI_FAILED, "%s", err.text);
 	return cli_deliver(cli, reports, n, page, progress_seconds(&progress));
 }

@@ -28,6 +28,8 @@ static const char help[] =
 	"  --trace FILE          the process trace for the CSD ids "
 	"[$IOCOM_TRACES/CSD-trace.csv.gz,\n"
 	"                        else a generated one with the same statistics]\n"
+	"  --decide BUDGET       more seeds for undecided claims: so many runs (500) or so long "
+	"(10m)\n"
 	"  --out DIR             where to write the files [.]\n"
 	"  --force               replace files that are there\n"
 	"  --json                JSON on standard output; files only with --out\n"
@@ -209,8 +211,12 @@ static int experiments(int argc, char **argv, bool page, const volatile sig_atom
 	int first, ret;
 
 	ret = cli_parse(&cli, argc, argv,
-			CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_FORCE | CLI_TAKES_TRACE, help,
-			&first);
+			CLI_TAKES_SWEEP | CLI_TAKES_OUT | CLI_TAKES_FORCE | CLI_TAKES_TRACE |
+				CLI_TAKES_DECIDE,
+			help, &first);
+	if (!ret && (cli.decide_runs || cli.decide_s > 0) && cli.shards)
+		ret = cli_fail(&cli, CLI_USAGE,
+			       "--decide needs all results, not those of one shard");
 	if (!ret && !page && first == argc)
 		ret = cli_fail(&cli, CLI_USAGE, "no experiment given");
 	if (!ret)

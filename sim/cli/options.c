@@ -33,6 +33,7 @@ enum option_id {
 	OPT_TRACE,
 	OPT_CHECK,
 	OPT_FORCE,
+	OPT_DECIDE,
 };
 
 static const struct option options[] = {
@@ -57,6 +58,7 @@ static const struct option options[] = {
 	{"trace", required_argument, NULL, OPT_TRACE},
 	{"check", no_argument, NULL, OPT_CHECK},
 	{"force", no_argument, NULL, OPT_FORCE},
+	{"decide", required_argument, NULL, OPT_DECIDE},
 	{NULL, 0, NULL, 0},
 };
 
@@ -91,6 +93,8 @@ static bool options_taken(int id, int takes)
 		return takes & CLI_TAKES_RUN;
 	case OPT_TRACE:
 		return takes & CLI_TAKES_TRACE;
+	case OPT_DECIDE:
+		return takes & CLI_TAKES_DECIDE;
 	case OPT_CHECK:
 		return takes & CLI_TAKES_REPLAY;
 	default:
@@ -152,6 +156,25 @@ static int shard(struct cli *cli, const char *text)
 	return 0;
 }
 
+/* "500" runs, "90s", "10m", "2h". */
+static int decide_budget(struct cli *cli, const char *text)
+{
+	static const double seconds[] = {1, 60, 3600};
+	static const char units[] = "smh";
+	const char *end, *unit;
+	unsigned int value = few_digits(text, &end);
+
+	unit = *end && !end[1] ? strchr(units, *end) : NULL;
+	if (!value || (*end && !unit))
+		return cli_fail(cli, CLI_USAGE,
+				"--decide: expected a number of runs (500) or a time (90s, 10m, "
+				"2h), found '%s'",
+				text);
+	cli->decide_runs = unit ? 0 : value;
+	cli->decide_s = unit ? value * seconds[unit - units] : 0;
+	return 0;
+}
+
 static int setting(struct cli *cli, const char *name, const char *value)
 {
 	return settings_set(&cli->set, name, value) ? cli_fail(cli, CLI_FAILED, "no memory") : 0;
@@ -182,6 +205,8 @@ static int take_checked(struct cli *cli, int id, const char *value)
 		return cli_whole(cli, "at-decision", value, 1, UINT64_MAX, &cli->at_decision);
 	case OPT_SHARD:
 		return shard(cli, value);
+	case OPT_DECIDE:
+		return decide_budget(cli, value);
 	case OPT_SET:
 		ret = settings_add(&cli->set, value, &err);
 		return ret ? cli_fail(cli, CLI_USAGE, "--set: %s", err.text) : 0;

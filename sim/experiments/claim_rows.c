@@ -93,7 +93,7 @@ bool claim_range(const struct sweep *s, const char *at, struct claim_span *range
 
 bool claim_told(struct claim_row r, size_t point, enum measure m)
 {
-	return sweep_mean(r.sweep, point, r.series, m).n > 1;
+	return sweep_told(r.sweep, point, r.series, m) > 1;
 }
 
 struct interval claim_factor_at(struct claim_row base, size_t base_point, struct claim_row new,

@@ -67,6 +67,7 @@ static int use_trace(struct sweep *s, const struct experiment *e, const char *tr
 
 	settings_remove(&s->settings, "load.");
 	ret = settings_set(&s->settings, "workload", trace);
+	s->few_seeds = true;
 	if (s->seeds > TRACE_HOURS)
 		s->seeds = TRACE_HOURS;
 	return ret ? ret : settings_parse(&s->settings, e->trace, err);

@@ -95,6 +95,7 @@ struct judgement {
 	double low, high;
 	const char *unit; /* "factor", "gain", "reduction", ... or the name of the measure */
 	uint32_t comparisons;
+	double alpha; /* the error that was allowed: less at a second look */
 	/*
 	 * Undecided: how many more seeds would decide if means and deviations stay as they are;
 	 * VERDICT_SEEDS_MAX: so many or more; 0: seeds do not decide.

@@ -202,7 +202,7 @@ static const struct judge_term *term_to_show(const struct judge *j, double *alph
 	return shown;
 }
 
-static bool all_told(const struct judge *j)
+static bool terms_told(const struct judge *j)
 {
 	for (size_t i = 0; i < j->n; i++)
 		if (j->terms[i].i.n < 2)
@@ -213,7 +213,7 @@ static bool all_told(const struct judge *j)
 bool judge_end(struct judge *j, struct judgement *out, struct judge_term *shown)
 {
 	double alpha = j->alpha;
-	bool told = !j->no_memory && all_told(j);
+	bool told = !j->no_memory && terms_told(j);
 
 	if (j->no_memory)
 		claim_not_tested(out, "no memory", NULL);
@@ -228,6 +228,7 @@ bool judge_end(struct judge *j, struct judgement *out, struct judge_term *shown)
 		out->high = shown->high;
 		out->unit = shown->i.ln ? ratio_name(RATIO_FACTOR) : NULL;
 		out->comparisons = (uint32_t)j->n;
+		out->alpha = j->alpha;
 		out->more_seeds = out->verdict == VERDICT_UNDECIDED ? seeds_to_decide(j) : 0;
 	}
 	free(j->terms);

@@ -34,6 +34,8 @@ static bool cloud_open(struct cloud *c, struct claim_row a, uint32_t seed, enum 
 {
 	const struct sweep_result *r = sweep_result(a.sweep, 0, a.series, seed);
 
+	if (a.sweep->asked)
+		a.sweep->asked[a.series] = true;
 	c->n = r->nrows;
 	c->rows = c->n ? malloc(c->n * sizeof(*c->rows)) : NULL;
 	for (uint32_t i = 0; c->rows && i < c->n; i++)
@@ -185,6 +187,9 @@ static bool values(struct claim_row a, const struct claim *q, seed_value *value,
 	for (uint32_t s = 0; s < a.sweep->seeds; s++) {
 		struct cloud c;
 
+		out[s] = NAN;
+		if (!sweep_result(a.sweep, 0, a.series, s)->done)
+			continue;
 		if (!cloud_open(&c, a, s, q->x))
 			return false;
 		out[s] = value(&c, q);
@@ -446,6 +451,10 @@ void claim_falls_again(const struct claim_context *context, const struct claim *
 	for (uint32_t s = 0; s < n; s++) {
 		struct cloud cloud;
 
+		for (size_t g = 0; g < GROUPS; g++)
+			group[g][s] = NAN;
+		if (!sweep_result(asked.a[0].sweep, 0, asked.a[0].series, s)->done)
+			continue;
 		if (!cloud_open(&cloud, asked.a[0], s, c->x)) {
 			claim_not_tested(out, "no executions were kept", NULL);
 			return;

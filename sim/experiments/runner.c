@@ -34,6 +34,7 @@ struct runner {
 	atomic_size_t next;
 	atomic_size_t done; /* thousandths of runs */
 	atomic_bool stop;
+	double until_s; /* no run begins later; 0: no limit */
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
 	unsigned int running;
@@ -65,12 +66,21 @@ static int runner_make_key(struct unit *u)
 	return u->key ? 0 : -ENOMEM;
 }
 
+/* Whether unit K was not run and its cell wants its seed. */
+static bool is_wanted(const struct sweep *s, size_t k)
+{
+	return s->wanted && !s->results[k].done && k % s->seeds < s->wanted[k / s->seeds];
+}
+
 static int list_sweep(struct runner *r, struct sweep *s)
 {
-	int ret = sweep_results(s);
+	int ret = r->options->more ? 0 : sweep_results(s);
 
 	for (size_t k = 0; k < sweep_units(s) && !ret; k++) {
 		struct unit *u = &r->units[r->nunits];
+
+		if (r->options->more && !is_wanted(s, k))
+			continue;
 
 		*u = (struct unit){.sweep = s, .index = k, .order = r->nunits};
 		u->samples = s->keep_samples && k % s->seeds == 0;
@@ -133,6 +143,15 @@ static int find_leaders(struct runner *r)
 	return 0;
 }
 
+static int runner_by_seed(const void *a, const void *b, void *arg)
+{
+	const struct runner *r = arg;
+	const struct unit *x = &r->units[*(const size_t *)a], *y = &r->units[*(const size_t *)b];
+	size_t i = x->index % x->sweep->seeds, k = y->index % y->sweep->seeds;
+
+	return i != k ? (i > k) - (i < k) : (x->order > y->order) - (x->order < y->order);
+}
+
 static void choose_shard(struct runner *r)
 {
 	size_t leaders = 0;
@@ -144,6 +163,13 @@ static void choose_shard(struct runner *r)
 			r->todo[r->ntodo++] = i;
 		leaders++;
 	}
+	if (!r->options->more)
+		return;
+	/* A seed is complete before the next one begins, and which runs are made does not depend
+	 * on how long they take. */
+	qsort_r(r->todo, r->ntodo, sizeof(*r->todo), runner_by_seed, r);
+	if (r->ntodo > r->options->more)
+		r->ntodo = r->options->more;
 }
 
 /* --- one run --------------------------------------------------------------------- */
@@ -293,6 +319,14 @@ static void runner_fail(struct runner *r, struct unit *u, int code, struct iocom
 	atomic_store(&r->stop, true);
 }
 
+static double runner_now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 static void *worker(void *arg)
 {
 	struct runner *r = arg;
@@ -302,7 +336,7 @@ static void *worker(void *arg)
 		size_t i = atomic_fetch_add(&r->next, 1);
 		int ret;
 
-		if (i >= r->ntodo)
+		if (i >= r->ntodo || (r->until_s > 0 && runner_now_s() > r->until_s))
 			break;
 		ret = run_unit(r, &r->units[r->todo[i]], &err);
 		if (ret == -ECANCELED)
@@ -477,7 +511,11 @@ int runner_run(struct sweep *const *sweeps, size_t nsweeps, const struct runner_
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.ended = PTHREAD_COND_INITIALIZER,
 	};
-	int ret = r.probes ? list_units(&r, sweeps, nsweeps) : -ENOMEM;
+	int ret;
+
+	if (options->seconds > 0)
+		r.until_s = runner_now_s() + options->seconds;
+	ret = r.probes ? list_units(&r, sweeps, nsweeps) : -ENOMEM;
 
 	if (!ret)
 		ret = find_leaders(&r);
@@ -489,7 +527,12 @@ int runner_run(struct sweep *const *sweeps, size_t nsweeps, const struct runner_
 		runner_tell(&r);
 		ret = share_results(&r);
 	}
-	for (size_t i = 0; i < nsweeps && !ret; i++)
+	for (size_t i = 0; options->more && options->made && i < r.ntodo; i++) {
+		const struct unit *u = &r.units[r.todo[i]];
+
+		*options->made += u->sweep->results[u->index].done;
+	}
+	for (size_t i = 0; i < nsweeps && !ret && !options->more; i++)
 		ret = runner_describe(sweeps[i], err);
 	if (ret && r.code == ret && err)
 		*err = r.err;

@@ -16,6 +16,13 @@ struct runner_options {
 	/* Only runs number shard, shard + shards, ... with 1 <= shard <= shards; shards 0: all
 	 * runs. */
 	unsigned int shard, shards;
+	/*
+	 * Keeps the results and makes only runs that `wanted` of their sweeps adds, seed by seed:
+	 * at most MORE of them (0: all runs, from nothing), none begun after SECONDS (0: no limit).
+	 */
+	size_t more;
+	double seconds;
+	size_t *made; /* with MORE: becomes the number of runs; may be NULL */
 	const volatile sig_atomic_t *cancel; /* the runner stops when this is set; may be NULL */
 	/* Called about five times a second by the caller's thread, and at the end; may be NULL.
 	 * DONE is the number of runs done, with fractions for runs in progress. */

@@ -53,6 +53,7 @@ void sweep_free(struct sweep *s)
 	for (size_t i = 0; i < s->nparts; i++)
 		sweep_free(s->parts[i]);
 	free(s->parts);
+	free(s->wanted);
 	settings_free(&s->settings);
 	free(s->points);
 	free(s->series);
@@ -120,6 +121,50 @@ int sweep_results(struct sweep *s)
 	return s->results ? 0 : -ENOMEM;
 }
 
+int sweep_grow(struct sweep *s, uint32_t seeds)
+{
+	size_t cells = s->npoints * s->nseries;
+	struct sweep_result *results = calloc(cells * seeds + 1, sizeof(*results));
+
+	if (!results)
+		return -ENOMEM;
+	for (size_t c = 0; c < cells; c++)
+		memcpy(&results[c * seeds], &s->results[c * s->seeds], s->seeds * sizeof(*results));
+	free(s->results);
+	s->results = results;
+	s->seeds = seeds;
+	return 0;
+}
+
+int sweep_want_none(struct sweep *s)
+{
+	free(s->wanted);
+	s->wanted = calloc(s->npoints * s->nseries + 1, sizeof(*s->wanted));
+	return s->wanted ? 0 : -ENOMEM;
+}
+
+uint32_t sweep_done(const struct sweep *s, size_t point, size_t series)
+{
+	uint32_t done = 0;
+
+	for (uint32_t k = 0; k < s->seeds; k++)
+		done += sweep_result(s, point, series, k)->done;
+	return done;
+}
+
+uint32_t sweep_done_least(const struct sweep *s)
+{
+	uint32_t least = s->seeds;
+
+	for (size_t p = 0; p < s->npoints; p++)
+		for (size_t k = 0; k < s->nseries; k++) {
+			uint32_t done = sweep_done(s, p, k);
+
+			least = done < least ? done : least;
+		}
+	return least;
+}
+
 size_t sweep_units(const struct sweep *s)
 {
 	return s->npoints * s->nseries * s->seeds;
@@ -181,11 +226,25 @@ int sweep_find_point(const struct sweep *s, const char *label)
 
 void sweep_cell(const struct sweep *s, size_t point, size_t series, enum measure m, double *out)
 {
+	if (s->asked)
+		s->asked[point * s->nseries + series] = true;
 	for (uint32_t k = 0; k < s->seeds; k++) {
 		const struct sweep_result *r = sweep_result(s, point, series, k);
 
 		out[k] = r->done ? r->values[m] : NAN;
 	}
+}
+
+size_t sweep_told(const struct sweep *s, size_t point, size_t series, enum measure m)
+{
+	size_t n = 0;
+
+	for (uint32_t k = 0; k < s->seeds; k++) {
+		const struct sweep_result *r = sweep_result(s, point, series, k);
+
+		n += r->done && isfinite(r->values[m]);
+	}
+	return n;
 }
 
 struct interval sweep_mean(const struct sweep *s, size_t point, size_t series, enum measure m)

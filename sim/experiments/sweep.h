@@ -46,6 +46,13 @@ struct sweep {
 	uint64_t first_seed;
 	bool keep_samples; /* keep the time series of the first seed */
 	bool keep_rows;	   /* keep the executions of a probe, for all seeds */
+	bool few_seeds;	   /* there are no more: each is an hour of a trace */
+	/*
+	 * For more seeds of some cells (npoints * nseries of them; NULL: not in use): the seeds
+	 * that are wanted of each, and whether its values were read.
+	 */
+	uint32_t *wanted;
+	bool *asked; /* owned by who reads it */
 	uint32_t nkinds;
 	char kinds[SIM_KINDS_MAX][32];	  /* names of the workload's kinds of jobs */
 	char source[320], synthetic[256]; /* the workload in words */
@@ -70,6 +77,17 @@ struct sweep *sweep_part(struct sweep *s, size_t i);
 /* Makes room for all results.  Returns 0, -ENOMEM. */
 int sweep_results(struct sweep *s);
 
+/*
+ * Makes room for SEEDS seeds (>= s->seeds) and keeps the results.  Returns 0, -ENOMEM (S is as
+ * before).
+ */
+int sweep_grow(struct sweep *s, uint32_t seeds);
+/* Makes `wanted`, in which no cell wants any.  Returns 0, -ENOMEM. */
+int sweep_want_none(struct sweep *s);
+/* How many runs of a cell are done; the least of all cells. */
+uint32_t sweep_done(const struct sweep *s, size_t point, size_t series);
+uint32_t sweep_done_least(const struct sweep *s);
+
 size_t sweep_units(const struct sweep *s);
 struct sweep_result *sweep_result(const struct sweep *s, size_t point, size_t series,
 				  uint32_t seed);
@@ -83,6 +101,8 @@ int sweep_find_series(const struct sweep *s, const char *label);
 int sweep_find_point(const struct sweep *s, const char *label);
 /* Writes the values of a cell, one per seed, to OUT (s->seeds values). */
 void sweep_cell(const struct sweep *s, size_t point, size_t series, enum measure m, double *out);
+/* How many of them are numbers. */
+size_t sweep_told(const struct sweep *s, size_t point, size_t series, enum measure m);
 struct interval sweep_mean(const struct sweep *s, size_t point, size_t series, enum measure m);
 /* Returns whether any run has a value of M. */
 bool sweep_has(const struct sweep *s, enum measure m);

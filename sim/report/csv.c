@@ -113,7 +113,7 @@ int report_csv(const struct report *r, FILE *f)
 			quoted(f, s->series[k].label);
 			fputc(',', f);
 			quoted(f, s->series[k].policy);
-			fprintf(f, ",%u", s->seeds);
+			fprintf(f, ",%u", sweep_done(s, p, k));
 			for (unsigned int m = 0; m < M_COUNT; m++) {
 				struct interval i;
 

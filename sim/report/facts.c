@@ -21,6 +21,11 @@ const char *verdict_name(enum verdict v)
 	return names[v];
 }
 
+bool verdict_needs_reason(enum verdict v)
+{
+	return v != VERDICT_HOLDS && v != VERDICT_UNDECIDED;
+}
+
 void verdict_more(const struct judgement *j, char *out, size_t size)
 {
 	*out = '\0';

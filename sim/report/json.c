@@ -55,11 +55,12 @@ static json_t *rows(const struct sweep *s)
 		has[m] = sweep_has(s, m);
 	for (size_t p = 0; p < s->npoints; p++)
 		for (size_t k = 0; k < s->nseries; k++)
-			json_array_append_new(out, json_pack("{s:s, s:o, s:s, s:s, s:o}", "point",
-							     s->points[p].label, "x",
+			json_array_append_new(out, json_pack("{s:s, s:o, s:s, s:s, s:i, s:o}",
+							     "point", s->points[p].label, "x",
 							     json_number(s->points[p].x), "series",
 							     s->series[k].label, "policy",
-							     s->series[k].policy, "measures",
+							     s->series[k].policy, "seeds",
+							     (int)sweep_done(s, p, k), "measures",
 							     measures(s, p, k, has)));
 	return out;
 }
@@ -85,6 +86,9 @@ static json_t *json_claims(const struct report *r)
 			json_object_set_new(claim, "bounds",
 					    json_pack("{s:o, s:o}", "low", json_number(j->low),
 						      "high", json_number(j->high)));
+			json_object_set_new(claim, "alpha", json_number(j->alpha));
+			json_object_set_new(claim, "seeds",
+					    json_integer((json_int_t)j->interval.n));
 			json_object_set_new(claim, "comparisons",
 					    json_integer((json_int_t)j->comparisons));
 		}
@@ -93,9 +97,9 @@ static json_t *json_claims(const struct report *r)
 					    json_integer((json_int_t)j->more_seeds));
 		if (c->reading)
 			json_object_set_new(claim, "reading", json_string(c->reading));
-		if (c->why && j->verdict != VERDICT_HOLDS)
+		if (c->why && verdict_needs_reason(j->verdict))
 			json_object_set_new(claim, "why", json_string(c->why));
-		if (c->bound && j->verdict != VERDICT_HOLDS)
+		if (c->bound && verdict_needs_reason(j->verdict))
 			json_object_set_new(claim, "bound", json_string(c->bound));
 		json_array_append_new(out, claim);
 	}

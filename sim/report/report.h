@@ -34,6 +34,8 @@ int report_judge(struct report *r, const struct claim_context *context);
 void report_free(struct report *r);
 /* "holds", "exceeded", "contradicted", "undecided", "not tested". */
 const char *verdict_name(enum verdict v);
+/* Whether the reason that a claim gives for not holding belongs to this verdict. */
+bool verdict_needs_reason(enum verdict v);
 /* Writes what would decide J ("about 14 more seeds would decide"), or "" if it is decided. */
 void verdict_more(const struct judgement *j, char *out, size_t size);
 

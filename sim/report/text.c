@@ -44,7 +44,12 @@ static void cell_text(char *out, size_t size, struct interval i)
 
 static void tell_seeds(const struct sweep *s, FILE *f)
 {
-	if (s->seeds > 1)
+	uint32_t least = sweep_done_least(s);
+
+	if (s->seeds > 1 && least < s->seeds)
+		fprintf(f, "mean over %u to %u seeds +- half of the 95 %% interval\n", least,
+			s->seeds);
+	else if (s->seeds > 1)
 		fprintf(f, "mean over %u seeds +- half of the 95 %% interval\n", s->seeds);
 	else
 		fputs("one seed gives no interval (use --seeds N)\n", f);
@@ -244,7 +249,7 @@ static void text_claims(const struct report *r, FILE *f)
 	for (size_t i = 0; i < r->njudged; i++) {
 		const struct claim *c = r->judged[i].claim;
 		const struct judgement *j = &r->judged[i].judgement;
-		bool failed = j->verdict != VERDICT_HOLDS;
+		bool failed = verdict_needs_reason(j->verdict);
 		char more[80];
 
 		fprintf(f, "%s [%c] ", i ? "" : "\nclaims:\n",

@@ -492,6 +492,42 @@ tap_is "its claims are judged" \
 	'[true,[]]'
 sim fc-4.1 --seeds 2 --set load.jobs=20 --json >out
 tap_is "its id in any case: the same" "$? $(cmp out fc/FC-4.1.json 2>&1)" "0 "
+
+# --- more seeds for undecided claims
+sim SLD-RE --seeds 3 --set load.jobs=30 --json >out
+undecided=$(jq '[.claims[] | select(.verdict == "undecided")] | length' out)
+tap_true "some claim of few seeds is undecided" test "$undecided" -gt 0
+tap_is "and says how many more would decide" \
+	"$(jq '[.claims[] | select(.verdict == "undecided") | .more_seeds > 0] | all' out)" true
+tap_is "its interval reaches beyond a bound" \
+	"$(jq '[.claims[] | select(.verdict == "undecided") | .interval.low < (.bounds.low // -1e99) or
+		.interval.high > (.bounds.high // 1e99)] | all' out)" true
+sim SLD-RE --seeds 3 --set load.jobs=30 --decide 700 --json >more
+tap_is "--decide: 0" "$?" 0
+tap_is "it makes no more runs than it may" \
+	"$(jq -s '[.[] | [.results[].seeds] | add] | .[1] - .[0] | . > 0 and . <= 700' out more)" true
+tap_true "some claim is decided that was not" \
+	test "$(jq '[.claims[] | select(.verdict == "undecided")] | length' more)" -lt "$undecided"
+tap_is "what was decided before stays" \
+	"$(jq -s '[.[].claims[1] | [.verdict, .seeds]] | .[0] == .[1]' out more)" true
+tap_is "a later look is stricter" "$(jq '[.claims[].alpha] | min < 0.05' more)" true
+tap_like "and says what it did" "$(cat err)" 'decide: [1-9][0-9]* more runs in [1-9] looks? decided'
+sim SLD-RE --seeds 3 --set load.jobs=30 --decide 700 --json --jobs 1 >again
+tap_is "whatever the number of threads: the same" "$(cmp more again 2>&1)" ""
+sim SLD-RE --seeds 3 --set load.jobs=30 --decide 1 --json >scant
+tap_is "a budget that suffices for no claim is not spent" \
+	"$(jq -s '[.[] | [.results[].seeds] | add] | .[0] == .[1]' out scant)" true
+for bad in 0 -1 10x 5mm "" 9999999; do
+	sim SLD-RE --decide "$bad" >out
+	tap_is "--decide '$bad': 2" "$?" 2
+done
+tap_like "what it expects is said" "$(cat err)" "expected a number of runs"
+sim SLD-RE --decide 5 --shard 1/2 >out
+tap_is "not with a shard: 2" "$?" 2
+tap_like "why" "$(cat err)" "needs all results"
+sim run --decide 5 >out
+tap_is "runs of one's own have no claims: 2" "$?" 2
+
 sim figures --seeds 2 --set load.jobs=10 --out figures >out
 tap_is "figures: 0" "$? $(cat err)" "0 "
 missing=$(for id in $listed; do grep -qF "id=\"$id\"" figures/index.html || echo "$id"; done)

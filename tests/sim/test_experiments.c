@@ -17,6 +17,7 @@
 #include "sim/experiments/claim_start.h"
 #include "sim/experiments/code_claims.h"
 #include "sim/experiments/runner.h"
+#include "sim/experiments/scenario.h"
 #include "sim/report/part.h"
 
 /* --- tables ------------------------------------------------------------------------- */
@@ -51,6 +52,98 @@ static void test_calibration_is_told(void **state)
 		if (p->settings[0].name && !p->calibrated)
 			fail_msg("%s does not say how its configuration was found", p->name);
 }
+
+/* --- common random numbers ----------------------------------------------------------- */
+
+/* Whether a series only chooses a policy and its parameters or machines. */
+static bool same_workload(const struct settings *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!strcmp(s->v[i].name, "workload") || !strncmp(s->v[i].name, "load.", 5))
+			return false;
+	return true;
+}
+
+/* Hashes the jobs (arrivals, homes, sizes) of UNIT; false: a probe, whose machines make its input.
+ */
+static bool input_of(const struct sweep *s, size_t unit, char out[72])
+{
+	struct iocom_err err = {0};
+	struct scenario scenario;
+	struct settings all;
+	bool probe;
+
+	assert_int_equal(sweep_unit_settings(s, unit, &all), 0);
+	if (scenario_open(&scenario, &all, &err))
+		fail_msg("%s: %s", s->id, err.text);
+	settings_free(&all);
+	probe = scenario_is_probe(&scenario);
+	if (!probe) {
+		struct workload *w = scenario_workload(&scenario, sweep_unit_seed(s, unit), &err);
+
+		if (!w)
+			fail_msg("%s: %s", s->id, err.text);
+		snprintf(out, 72, "%s", workload_info(w)->hash);
+		workload_free(w);
+	}
+	scenario_close(&scenario);
+	return !probe;
+}
+
+/* Compares the series of each point and seed; counts pairs in *COMPARED. */
+static void assert_common_input(const struct sweep *s, size_t *compared)
+{
+	for (size_t p = 0; p < s->npoints; p++) {
+		for (uint32_t seed = 0; seed < s->seeds; seed++) {
+			char first[72] = "", other[72];
+
+			for (size_t k = 0; k < s->nseries; k++) {
+				size_t unit = (p * s->nseries + k) * s->seeds + seed;
+
+				if (!same_workload(&s->series[k].settings))
+					continue;
+				if (!input_of(s, unit, other))
+					return;
+				if (first[0] && strcmp(first, other) != 0)
+					fail_msg("%s, %s, %s: the jobs differ from those of the "
+						 "other policies",
+						 s->id, s->points[p].label, s->series[k].label);
+				*compared += first[0] != '\0';
+				snprintf(first, sizeof(first), "%s", other);
+			}
+		}
+	}
+}
+
+/* At the same point and seed all policies of all experiments get the same jobs; seeds differ. */
+static void test_policies_get_the_same_jobs(void **state)
+{
+	struct settings few = {0};
+	const struct experiment *e;
+	size_t compared = 0;
+
+	(void)state;
+	assert_int_equal(settings_set(&few, "load.jobs", "12"), 0);
+	for (size_t i = 0; (e = experiment_at(i)); i++) {
+		struct iocom_err err = {0};
+		char one[72], two[72];
+		struct sweep *s;
+
+		if (e->none)
+			continue;
+		s = experiment_sweep(e, 2, NULL, &few, &err);
+		if (!s)
+			fail_msg("%s: %s", e->id, err.text);
+		assert_common_input(s, &compared);
+		if (s->seeds > 1 && input_of(s, 0, one) && input_of(s, 1, two))
+			assert_string_not_equal(one, two);
+		sweep_free(s);
+	}
+	settings_free(&few);
+	assert_true(compared > 1000);
+}
+
+/* --- readings ------------------------------------------------------------------------- */
 
 static bool has_reading(const struct experiment *e, const char *label)
 {
@@ -381,6 +474,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reasons_are_backed),
 		cmocka_unit_test(test_calibration_is_told),
+		cmocka_unit_test(test_policies_get_the_same_jobs),
 		cmocka_unit_test(test_readings),
 		cmocka_unit_test(test_claims_that_turn),
 		cmocka_unit_test(test_what_calibrates),

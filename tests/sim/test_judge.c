@@ -97,8 +97,7 @@ static struct sweep *ratios(const double *values, uint32_t seeds)
 
 #define RATIOS(...)                                                                                \
 	ratios((const double[]){__VA_ARGS__}, sizeof((double[]){__VA_ARGS__}) / sizeof(double))
-#define CLAIM(kind_, ...)                                                                          \
-	(&(struct claim){.kind = CLAIM_##kind_, .text = "", __VA_ARGS__})
+#define CLAIM(kind_, ...) (&(struct claim){.kind = CLAIM_##kind_, .text = "", __VA_ARGS__})
 #define VERDICT(sweep, expected, ...)                                                              \
 	assert_int_equal(judged(sweep, CLAIM(__VA_ARGS__)).verdict, VERDICT_##expected)
 
@@ -107,8 +106,8 @@ static struct sweep *ratios(const double *values, uint32_t seeds)
 /* SLD-EX: three seeds, a factor of 10.2 [0.002, 47,700], "more than 10". */
 static void test_wide_interval_is_undecided(void **state)
 {
-	struct judgement j = judged(RATIOS(0.3, 10, 354),
-				    CLAIM(RATIO, .printed = 10, .at_least = true));
+	struct judgement j =
+		judged(RATIOS(0.3, 10, 354), CLAIM(RATIO, .printed = 10, .at_least = true));
 
 	(void)state;
 	assert_int_equal(j.verdict, VERDICT_UNDECIDED);
@@ -273,8 +272,7 @@ static void test_sensitive_or_hardly(void **state)
 		enum verdict hardly, sensitive = trend(all[i], 3, 0.001, false, limit);
 
 		put_means(s, 0, all[i], 0.001);
-		hardly = judged(s, CLAIM(CODE, .printed = 1 + limit,
-					 .code = claim_hardly_grows))
+		hardly = judged(s, CLAIM(CODE, .printed = 1 + limit, .code = claim_hardly_grows))
 				 .verdict;
 		assert_int_equal(sensitive, i == 2 ? VERDICT_HOLDS : VERDICT_CONTRADICTED);
 		assert_int_equal(hardly, i == 2 ? VERDICT_CONTRADICTED : VERDICT_HOLDS);
