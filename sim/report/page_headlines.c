@@ -82,14 +82,27 @@ static void number(double v, bool percent, FILE *f)
 		fprintf(f, "%.3g", shown);
 }
 
+/*
+ * Whether the interval is that of the claim: one of several alternatives may hold while the
+ * comparison that is told is another.
+ */
+static bool interval_tells(const struct judgement *j)
+{
+	return j->interval.n && (j->verdict != VERDICT_HOLDS ||
+				 (j->interval.mean >= j->low && j->interval.mean <= j->high));
+}
+
 /* Writes the interval that decided; ratios in the form in which the claim is judged. */
 static void measured(const struct judgement *j, FILE *f)
 {
 	const struct interval *i = &j->interval;
 	bool percent = in_percent(j->unit);
 
-	if (!i->n) {
-		html_escaped(f, j->measured);
+	if (!interval_tells(j)) {
+		char text[SENTENCE];
+
+		snprintf(text, sizeof(text), "%.*s", (int)strcspn(j->measured, ";"), j->measured);
+		html_escaped(f, text);
 		return;
 	}
 	number(i->mean, percent, f);
@@ -171,6 +184,20 @@ static void known_reason(const struct headline *h, const struct claim *c, FILE *
 		fputs("No reason is known.", f);
 }
 
+/* Says whether a contradicted ratio is smaller than printed, nothing, or the opposite. */
+static void direction(const struct claim *c, const struct judgement *j, FILE *f)
+{
+	double none = is_factor(j->unit) ? 1 : 0;
+
+	if (j->verdict != VERDICT_CONTRADICTED || c->type == CLAIM_ORDINAL || !j->interval.n ||
+	    (c->kind != CLAIM_RATIO && c->kind != CLAIM_CODE))
+		return;
+	fputs(j->interval.low > none	 ? "There, but smaller. "
+	      : j->interval.high >= none ? "No such effect is seen. "
+					 : "The opposite. ",
+	      f);
+}
+
 static void reason(const struct headline *h, const struct claim *c, const struct judged *j, FILE *f)
 {
 	if (!j) {
@@ -179,7 +206,7 @@ static void reason(const struct headline *h, const struct claim *c, const struct
 	}
 	switch (j->judgement.verdict) {
 	case VERDICT_HOLDS:
-		if (c->type == CLAIM_ORDINAL || !j->judgement.interval.n) {
+		if (c->type == CLAIM_ORDINAL || !interval_tells(&j->judgement)) {
 			fputs("As the paper says.", f);
 			break;
 		}
@@ -196,6 +223,7 @@ static void reason(const struct headline *h, const struct claim *c, const struct
 	case VERDICT_EXCEEDED:
 	case VERDICT_CONTRADICTED:
 	case VERDICTS:
+		direction(c, &j->judgement, f);
 		known_reason(h, c, f);
 		break;
 	}

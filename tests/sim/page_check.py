@@ -57,6 +57,11 @@ def check_headline(row, directory):
         fault(f"{name}.{n}: no reason")
     if "interval" not in claim or claim["verdict"] == "not tested":
         return claim["verdict"]
+    low, mean, high = claim["bounds"]["low"], claim["interval"]["mean"], claim["bounds"]["high"]
+    if claim["verdict"] == "holds" and not (low or -1e99) <= mean <= (high or 1e99):
+        if not cells[2] or not claim["measured"].startswith(cells[2]):
+            fault(f"{name}.{n}: {cells[2]}, in the JSON {claim['measured']}")
+        return claim["verdict"]  # an alternative holds, and the interval is of another
     numbers = re.match(r"(\S+)( %| times|) \[(\S+), (\S+)\]$", cells[2])
     if not numbers:
         fault(f"{name}.{n}: no number with an interval: {cells[2]}")
