@@ -108,7 +108,7 @@ static const struct gate_rule gate_rules[GATE_TYPES] = {
 			 .side = GATE_TO_ROOT,
 			 .size = BODY(vector),
 			 .least = 0,
-			 .most = (GATE_VECTORS_MAX - 1) * BODY(vector),
+			 .most = (GATE_VECTORS - 1) * BODY(vector),
 			 .fields = {BODY_BOOL(vector, direct), BODY_STRING(vector, at.address)}},
 	[GATE_ASK_KEY] = {.name = "ask-key",
 			  .side = GATE_TO_ROOT,

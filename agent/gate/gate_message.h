@@ -28,7 +28,7 @@
 #define GATE_CONTROL_MAX  (256u << 10)
 #define GATE_HEAD	  8
 #define GATE_FDS_MAX	  2
-#define GATE_VECTORS_MAX  64 /* in one message */
+#define GATE_VECTORS	  64 /* in one message */
 /* Of what comes from the network, so much may wait for root at a time. */
 #define GATE_QUESTIONS_MAX 16
 #define GATE_STREAMS_MAX   32

@@ -108,7 +108,7 @@ static void net_heard(void *arg, const struct iocom_vector *v, uint64_t age_ns, 
 	*heard = (struct gate_vector){.vector = *v, .age_ns = age_ns, .direct = direct};
 	if (direct && net_bulletin_hearing(net->bulletin))
 		heard->at = *net_bulletin_hearing(net->bulletin);
-	if (++net->nheard == GATE_VECTORS_MAX)
+	if (++net->nheard == GATE_VECTORS)
 		net_tell_heard(net);
 }
 

@@ -34,7 +34,7 @@ struct net {
 	struct gate_counts told;
 	uint64_t pinged_ns;
 	/* What root is to be told of. */
-	struct gate_vector heard[GATE_VECTORS_MAX];
+	struct gate_vector heard[GATE_VECTORS];
 	size_t nheard;
 	bool counts_wait; /* for the next vector that root is told of */
 	bool told_vector; /* since the last ping */

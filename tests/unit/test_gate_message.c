@@ -318,7 +318,7 @@ static void test_vectors(void **state)
 /* More vectors follow the first in the tail, each whole and each as good as the first must be. */
 static void test_more_vectors(void **state)
 {
-	static struct gate_vector more[GATE_VECTORS_MAX];
+	static struct gate_vector more[GATE_VECTORS];
 	const size_t size = sizeof(*more);
 	const char *tail;
 	size_t nfds;
@@ -326,13 +326,13 @@ static void test_more_vectors(void **state)
 	const uint8_t flag = 2;
 
 	(void)state;
-	for (size_t i = 0; i < GATE_VECTORS_MAX; i++)
+	for (size_t i = 0; i < GATE_VECTORS; i++)
 		more[i] = m.vector;
-	for (size_t n = 0; n < GATE_VECTORS_MAX; n++) {
+	for (size_t n = 0; n < GATE_VECTORS; n++) {
 		pack_tail(&m, (char *)more, n * size);
 		assert_int_equal(read_as(GATE_TO_ROOT, 0), 0);
 	}
-	pack_tail(&m, (char *)more, GATE_VECTORS_MAX * size);
+	pack_tail(&m, (char *)more, GATE_VECTORS * size);
 	assert_int_equal(read_as(GATE_TO_ROOT, 0), -EBADMSG);
 	pack_tail(&m, (char *)more, 3 * size - 1);
 	assert_int_equal(read_as(GATE_TO_ROOT, 0), -EBADMSG);
