@@ -102,7 +102,9 @@ static void measured(const struct judgement *j, FILE *f)
 		char text[SENTENCE];
 
 		snprintf(text, sizeof(text), "%.*s", (int)strcspn(j->measured, ";"), j->measured);
+		fputs("<span class=\"at\">", f);
 		html_escaped(f, text);
+		fputs("</span>", f);
 		return;
 	}
 	number(i->mean, percent, f);
