@@ -40,7 +40,9 @@ int agent_make_net(struct agent *a, bool networked, struct iocom_err *err)
 			  .log_level = (uint8_t)a->log.level,
 			  .systemd = true, /* root reads its lines (net_log.h) */
 			  .boot_id = a->base.boot_id},
-		.start = {.start = net_spawn_start, .arg = &a->net_spawn},
+		.start = {.start = net_spawn_start,
+			  .waited_ns = net_spawn_waited_ns,
+			  .arg = &a->net_spawn},
 	};
 	int rc;
 

@@ -29,7 +29,9 @@ struct net_part {
 	char ready_why[GATE_SENTENCE_MAX + 1];
 	uint64_t began_ns, wait_ns; /* wait_ns: before the next attempt to start it */
 	unsigned unanswered;	    /* pings */
-	uint64_t pings, ponged;	    /* the last one asked, and answered */
+	/* Since when it is waited for, and for how long it had waited for a processor then. */
+	uint64_t quiet_ns, quiet_waited_ns;
+	uint64_t pings, ponged; /* the last one asked, and answered */
 	struct loop_timer again, ping;
 	struct loop_timer resume; /* it has used up its part of the loop's time */
 	bool over;		  /* the gate is broken: `again` ends it */
@@ -252,23 +254,50 @@ static void net_part_broken(void *arg, const char *why)
 	loop_start(part->base->loop, &part->again, part->wait_ns);
 }
 
+static uint64_t net_part_waited_ns(const struct net_part *part)
+{
+	const struct net_start *start = &part->config.start;
+
+	return start->waited_ns ? start->waited_ns(start->arg) : 0;
+}
+
+/*
+ * Whether it is over with it: it has said nothing for SILENT pings.  On a crowded machine it may
+ * only not have had its turn; another one in its place would wait as long.
+ */
+static bool net_part_is_hung(const struct net_part *part, uint64_t pings)
+{
+	uint64_t waited = net_part_waited_ns(part);
+	uint64_t quiet = loop_boot_ns(part->base->loop) - part->quiet_ns;
+
+	return pings > NET_PART_STARVED || waited <= part->quiet_waited_ns ||
+	       2 * (waited - part->quiet_waited_ns) < quiet;
+}
+
 static void net_part_ping(void *arg)
 {
 	struct net_part *part = arg;
 	const struct gate_message m = {.type = GATE_PING}; /* of no number, see net.c */
+	uint64_t began;
 
 	if (!part->gate || part->over)
 		return;
-	if (!part->ready &&
-	    loop_boot_ns(part->base->loop) - part->began_ns > NET_PART_READY_MS * CLOCK_NS_PER_MS) {
-		net_part_broken(part, "it was not ready within 10 s");
+	began = loop_boot_ns(part->base->loop) - part->began_ns;
+	if (!part->ready && began > NET_PART_READY_MS * CLOCK_NS_PER_MS &&
+	    net_part_is_hung(part, began / PING_NS)) {
+		net_part_broken(part, "it was not ready in time");
 		return;
 	}
 	/* While this process itself is kept waiting, one of less priority need not be hung. */
 	part->unanswered +=
 		!part->unanswered || loop_late_ns(part->base->loop, &part->ping) < PING_LATE_NS;
-	if (part->unanswered > NET_PART_SILENT) {
-		net_part_broken(part, "it did not answer for 10 s");
+	if (part->ready && part->unanswered == 2) { /* it is late */
+		part->quiet_ns = loop_boot_ns(part->base->loop);
+		part->quiet_waited_ns = net_part_waited_ns(part);
+	}
+	if (part->ready && part->unanswered > NET_PART_SILENT &&
+	    net_part_is_hung(part, part->unanswered)) {
+		net_part_broken(part, "it did not answer in time");
 		return;
 	}
 	(void)gate_send(part->gate, &m, NULL, 0, NULL);
@@ -326,7 +355,8 @@ static int net_part_begin(struct net_part *part, struct iocom_err *err)
 		return rc;
 	part->ready_rc = 0;
 	part->unanswered = 0;
-	part->began_ns = loop_boot_ns(part->base->loop);
+	part->began_ns = part->quiet_ns = loop_boot_ns(part->base->loop);
+	part->quiet_waited_ns = 0;
 	rc = net_part_begin_at(part, ends, err);
 	close(ends[1]);
 	if (rc)

@@ -16,6 +16,7 @@
 
 #define NET_PART_READY_MS     10000 /* it opens its sockets within this */
 #define NET_PART_SILENT	      10    /* pings, one a second, without an answer: it hangs */
+#define NET_PART_STARVED      60    /* the same, if it waits for a processor all the while */
 #define NET_PART_AGAIN_MAX_NS (1000 * 1000000ull)
 
 struct net_part;
@@ -34,6 +35,11 @@ struct net_start {
 	 * descriptor of the process in PIDFD (-1: none); negative errno with the reason in ERR.
 	 */
 	int (*start)(void *arg, int fd, int *pidfd, struct iocom_err *err);
+	/*
+	 * Returns for how long it has waited for a processor since it was started; 0: that is not
+	 * known.  NULL: it never is.
+	 */
+	uint64_t (*waited_ns)(void *arg);
 	void *arg;
 };
 

@@ -3,6 +3,7 @@
 #include "agent/gate/net_spawn.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -76,10 +77,29 @@ int net_spawn_start(void *arg, int fd, int *pidfd, struct iocom_err *err)
 	if (rc)
 		return iocom_err_set(err, rc, "cannot start the network part %s: %s",
 				     spawn->program, strerror(-rc));
+	spawn->pid = pid;
 	*pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (*pidfd >= 0)
 		return 0;
 	rc = -errno;
 	kill(pid, SIGKILL);
 	return iocom_err_set(err, rc, "cannot watch the network part: %s", strerror(-rc));
+}
+
+uint64_t net_spawn_waited_ns(void *arg)
+{
+	const struct net_spawn *spawn = arg;
+	uint64_t waited_ns = 0;
+	char path[32];
+	FILE *f;
+
+	/* Its second number; linux: Documentation/scheduler/sched-stats.rst. */
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)spawn->pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*u %" SCNu64, &waited_ns) != 1)
+		waited_ns = 0;
+	fclose(f);
+	return waited_ns;
 }

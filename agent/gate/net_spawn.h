@@ -16,6 +16,7 @@ struct net_spawn {
 	char room[SETTINGS_PATH_MAX + 8]; /* an empty directory, which becomes its root */
 	uid_t uid;
 	gid_t gid;
+	pid_t pid; /* of the one that was started last */
 	struct net_log log;
 };
 
@@ -29,5 +30,7 @@ int net_spawn_init(struct net_spawn *spawn, const struct base *base, struct ioco
 void net_spawn_fini(struct net_spawn *spawn); /* of zeroes is fine */
 /* A net_start.start with a struct net_spawn. */
 int net_spawn_start(void *spawn, int fd, int *pidfd, struct iocom_err *err);
+/* A net_start.waited_ns with a struct net_spawn. */
+uint64_t net_spawn_waited_ns(void *spawn);
 
 #endif

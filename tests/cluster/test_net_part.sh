@@ -417,7 +417,7 @@ tap_is "... its ports are free" "$(grep -c 'in use' "$SCRATCH/x2/log")" 0
 # --- what was waited for ----------------------------------------------------------------------------
 tap_true "stopped: it was killed, and began anew" until_true 30 other_net n2 "$stopped"
 tap_is "... its end is counted, once" "$(count n2 network_restarts)" $((restarts + 1))
-tap_like "... and the log says why" "$(cat "$STATE/n2/agent.log")" "it did not answer for 10 s"
+tap_like "... and the log says why" "$(cat "$STATE/n2/agent.log")" "it did not answer in time"
 wait $seven
 tap_is "... the job that ran has its status" "$(cat "$SCRATCH/status.7" "$SCRATCH/err.7")" 7
 tap_true "... and its output, byte by byte" cmp "$SCRATCH/out.7" <("$JOB" /dev/null 7 20000 0)

@@ -13,11 +13,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/base/loop_share.h"
 #include "agent/gate/net_part.h"
+#include "agent/gate/net_spawn.h"
 #include "user/clock.h"
 
 #define PERIOD_NS (5 * CLOCK_NS_PER_S)
@@ -32,6 +37,7 @@ static struct {
 	struct base base;
 	enum manner manner;
 	bool answers; /* pings */
+	bool starves; /* waits for a processor all the while */
 	struct gate *gate;
 	unsigned starts, ups, downs, handled;
 	uint64_t started_ns;
@@ -101,6 +107,12 @@ static int play_start(void *arg, int fd, int *pidfd, struct iocom_err *err)
 	return 0;
 }
 
+static uint64_t play_waited(void *arg)
+{
+	(void)arg;
+	return s.starves ? loop_boot_ns(s.loop) : CLOCK_NS_PER_MS;
+}
+
 static void watch_up(void *arg)
 {
 	(void)arg;
@@ -115,11 +127,12 @@ static void watch_down(void *arg)
 
 static int part_new(struct net_part **part, struct iocom_err *err)
 {
-	const struct net_part_config config = {.base = &s.base,
-					       .setup = {.name = "n1", .port = 7700},
-					       .streams = -1,
-					       .http = -1,
-					       .start = {.start = play_start}};
+	const struct net_part_config config = {
+		.base = &s.base,
+		.setup = {.name = "n1", .port = 7700},
+		.streams = -1,
+		.http = -1,
+		.start = {.start = play_start, .waited_ns = play_waited}};
 
 	return net_part_new(part, &config, err);
 }
@@ -293,6 +306,57 @@ static void test_hangs(void **state)
 	net_part_free(part);
 }
 
+/* One that has not had its turn on a crowded machine is given more time, but not for ever. */
+static void test_starves(void **state)
+{
+	struct net_watch watch;
+	struct net_part *part = part_up(&watch);
+
+	(void)state;
+	s.starves = true;
+	for (int i = 0; i < 3; i++) { /* answered at last, it begins anew */
+		s.answers = false;
+		loop_advance(s.loop, (NET_PART_STARVED - 2) * CLOCK_NS_PER_S);
+		s.answers = true;
+		loop_advance(s.loop, 2 * CLOCK_NS_PER_S);
+		assert_int_equal(s.counters.network_restarts, 0);
+	}
+	s.answers = false;
+	loop_advance(s.loop, (NET_PART_SILENT + 3) * CLOCK_NS_PER_S);
+	assert_int_equal(s.counters.network_restarts, 0);
+	loop_advance(s.loop, (NET_PART_STARVED - NET_PART_SILENT) * CLOCK_NS_PER_S);
+	assert_int_equal(s.counters.network_restarts, 1);
+	net_part_free(part);
+}
+
+/* How long a process has waited for a processor is what the kernel says. */
+static void test_waited(void **state)
+{
+	struct net_spawn spawn = {.pid = fork()};
+
+	(void)state;
+	if (!spawn.pid) {
+		cpu_set_t one;
+
+		/* Of two on one processor one waits while the other runs. */
+		CPU_ZERO(&one);
+		CPU_SET(sched_getcpu(), &one);
+		(void)sched_setaffinity(0, sizeof(one), &one);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)!fork();
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			;
+	}
+	assert_true(spawn.pid > 0);
+	for (int i = 0; i < 1000 && net_spawn_waited_ns(&spawn) < 20 * CLOCK_NS_PER_MS; i++)
+		usleep(10000);
+	assert_true(net_spawn_waited_ns(&spawn) >= 20 * CLOCK_NS_PER_MS);
+	kill(spawn.pid, SIGKILL);
+	waitpid(spawn.pid, NULL, 0);
+	assert_int_equal(net_spawn_waited_ns(&spawn), 0); /* it is gone */
+}
+
 /* Nonsense ends it, also half of a message. */
 static void test_nonsense(void **state)
 {
@@ -436,6 +500,8 @@ int main(void)
 		with(test_dies_again),
 		with(test_cannot_come_back),
 		with(test_hangs),
+		with(test_starves),
+		cmocka_unit_test(test_waited),
 		with(test_nonsense),
 		with(test_serves),
 		with(test_counts),
