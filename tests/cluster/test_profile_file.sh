@@ -83,7 +83,7 @@ tap_like "and doctor is content" "$(check)" '^ok: '
 document() { # FILE CLASSES [CLASS-THAT-IS-THERE-TWICE]
 	python3 - "$@" <<'END'
 import json, sys
-names = "cpu_ms requests request_mb read_mb written_mb fault_requests fault_mb memory_mb com_ms disk_ms wall_ms rest_ms"
+names = "cpu_ms requests request_mb read_mb written_mb fault_requests fault_mb memory_mb com_ms disk_ms wall_ms rest_ms shared_read_mb shared_written_mb"
 needs = {name: 1 / 3 for name in names.split()}
 one = {"warm": False, "input_id": 1, "input_mb": 0.1, "node": "n1", "end_s": 5, "needs": needs}
 classes = [{"class": "many%04d" % i, "runs": 2, "needs": needs, "set": {}, "recent": [one, one]}
