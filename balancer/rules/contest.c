@@ -10,7 +10,8 @@
  *
  * The tasks of one job spread over equal nodes (O-16): if the choice has a task of this job
  * already, an equal node without one replaces it.  To settle that, the search needs one more
- * acceptable equal node than the job has nodes.
+ * acceptable equal node than the job has nodes.  A brief plan of a wide job skips those that have
+ * a task (unheld.c).
  */
 #include <errno.h>
 #include <math.h>
@@ -36,6 +37,7 @@ struct run {
 	struct rules_least choice; /* key and tie of the first acceptable node */
 	bool settled;		   /* the choice is final, or nothing was acceptable so far */
 	bool bounded;		   /* the search uses bounds */
+	bool skips;		   /* until settled, it skips nodes that have a task of the job */
 	uint32_t examined;	   /* nodes judged */
 	uint32_t steps;		   /* subtrees and nodes visited */
 };
@@ -78,6 +80,8 @@ static bool contest_prune(void *arg, uint32_t at, double key)
 	enum rules_criterion c;
 
 	run->steps++;
+	if (run->skips && rules_unheld_after(&d->rules->unheld, at, &run->choice))
+		return true;
 	c = ruled_out(run, at, key);
 	if (c == RULES_CRITERIA)
 		return false;
@@ -238,6 +242,18 @@ static void begin_bounds(struct run *run)
 	rules_search_drop(&run->search, contest_prune, run);
 }
 
+/* The choice has a task of the job: from now on the search skips others that have one. */
+static void skip_holders(struct run *run)
+{
+	const struct rules_contest *contest = run->contest;
+
+	if (contest->weighted || contest->counts || run->skips)
+		return;
+	run->skips = rules_unheld_look(&run->d->rules->unheld, run->d, contest->order);
+	if (run->skips)
+		begin_bounds(run);
+}
+
 int rules_contest_run(struct rules_decision *d, const struct rules_contest *contest)
 {
 	struct run run = {
@@ -262,6 +278,8 @@ int rules_contest_run(struct rules_decision *d, const struct rules_contest *cont
 		if (run.bounded ? candidates == 0 && d->plan->ncandidates > 0 && !contest->try_next
 				: early || d->examined >= RULES_EXAMINED_MAX)
 			begin_bounds(&run);
+		if (early && !run.settled)
+			skip_holders(&run);
 	}
 	if (ret < 0)
 		return ret;

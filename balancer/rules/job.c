@@ -184,6 +184,7 @@ static int place_tasks(struct placing *p)
 		if (t + 1 == whole->tasks)
 			break;
 		holders_add(&p->rules->holders, node);
+		rules_unheld_remove(&p->rules->unheld, node);
 		ret = charge_task(p, node);
 		if (ret < 0)
 			return ret;
@@ -220,5 +221,6 @@ int rules_place_job(struct rules *r, struct rules_view *view, uint32_t home,
 	begin = rules_journal_begin(view);
 	ret = place_tasks(&p);
 	rules_journal_undo(view, begin);
+	rules_unheld_free(&r->unheld);
 	return ret;
 }

@@ -296,6 +296,7 @@ static int contest(struct rules_decision *d, struct slave *s)
 		.limited_by = RULES_C_COM_DISCREPANCY,
 		.limit = s->spread ? INFINITY : s->rest,
 		.try_next = s->spread || d->params->try_next,
+		.counts = true,
 		.hopeless = policy_com_hopeless,
 	};
 	int ret = rules_contest_run(d, &c);

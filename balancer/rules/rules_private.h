@@ -328,6 +328,21 @@ struct rules_holders {
 	uint32_t room; /* a power of two, or 0 */
 };
 
+/*
+ * The least (key, tie) by ORDER of the nodes below that have no task of the job (unheld.c), as
+ * a tree like those of the view.
+ */
+struct rules_first {
+	double key, tie;
+};
+
+struct rules_unheld {
+	struct rules_first *first; /* NULL: not built */
+	enum rules_order order;
+	uint32_t capacity;
+	uint32_t looks; /* nodes that contests looked at for want of the tree */
+};
+
 /* The feedback controller (feedback.c). */
 #define RULES_FORECAST_POINTS 64
 struct rules_feedback {
@@ -354,6 +369,7 @@ struct rules {
 	bool brief;
 	struct rules_heap heap;
 	struct rules_holders holders;
+	struct rules_unheld unheld;
 	struct rules_feedback feedback;
 	struct rules_migrant *migrants; /* scratch of migrate.c */
 	size_t migrants_room;
@@ -427,6 +443,20 @@ void rules_plan_init(struct rules_plan *plan, uint32_t home);
 
 /* Returns how many earlier tasks of the job went to NODE. */
 uint32_t rules_job_tasks_at(const struct rules_decision *d, uint32_t node);
+
+/*
+ * Called for each equal node that a contest of a job's task has judged.  Returns true if there is
+ * a tree for ORDER, which the call may have built.
+ */
+bool rules_unheld_look(struct rules_unheld *u, const struct rules_decision *d,
+		       enum rules_order order);
+/* Returns true if all nodes below AT that have no task of the job come after CHOICE. */
+bool rules_unheld_after(const struct rules_unheld *u, uint32_t at,
+			const struct rules_least *choice);
+/* NODE has a task of the job now. */
+void rules_unheld_remove(struct rules_unheld *u, uint32_t node);
+/* Ends with the job: the nodes without a task are other ones for the next. */
+void rules_unheld_free(struct rules_unheld *u);
 
 typedef int rules_policy_fn(struct rules_decision *d);
 rules_policy_fn rules_policy_nlb, rules_policy_cpu_re, rules_policy_mem_re, rules_policy_cm,
@@ -567,6 +597,8 @@ struct rules_contest {
 	double limit;
 	/* False: only the lightest eligible node is tried. */
 	bool try_next;
+	/* The policy uses d->examined afterwards, so nodes that change nothing count, too. */
+	bool counts;
 	/*
 	 * judge tests the response: subtrees whose floor is not below home's response are
 	 * dropped

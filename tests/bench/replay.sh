@@ -45,3 +45,4 @@ measure() {
 }
 measure "$jobs batch jobs, EASY, and what was recorded" 10 "$dir/log.swf" --policy bs
 measure "30 Darshan jobs of up to 65,536 ranks, nlb" 10 "$dir/wide.csv" --policy nlb
+measure "the same under cpu-re, which spreads each job" 10 "$dir/wide.csv" --policy cpu-re
