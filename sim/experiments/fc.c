@@ -221,7 +221,7 @@ static const struct claim claims_53[] = {
 		.band = CLAIM_SENSITIVE, .why = WHY_SPREAD, .bound = "GAP-FC"),
 	ORDINAL(CODE, "WAL and WAL-FC hardly depend on it", .a = "wal|wal-fc",
 		.printed = 1 + CLAIM_SENSITIVE, .code = claim_hardly_grows,
-		.reading = "from the first to the last rate they grow by less than 15 %",
+		.reading = "from the first to the last rate they grow by less than 10 %",
 		.why = WHY_SPREAD, .bound = "GAP-FC"),
 	ORDINAL(BELOW, "feedback helps even without load balancing", .a = "feedback+nlb",
 		.b = "nlb", .why = WHY_STEP, .bound = "FC-CTRL-C"),
