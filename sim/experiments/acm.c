@@ -106,18 +106,17 @@ const struct point acm_applications[] = {
 	"at no load can avoiding that save more than about 70 %"
 #define WHY_FLAT                                                                                   \
 	"slowdown is relative to the time alone, which rises with the I/O rate "                   \
-	"as well: with sequential jobs IOCM-RE rises only when disks are overloaded"
+	"as well: with sequential jobs neither queues at disks at these rates"
 #define WHY_BS                                                                                     \
 	"with as many tasks per second as in ACM-2, a batch system always has a "                  \
 	"free node and is as good; at 1.7 times that load nearly all nodes are "                   \
-	"taken and it is 4 times worse"
+	"taken and it is several times worse"
 #define WHY_CPU_MEM                                                                                \
 	"MEM falls back to CPU if memory suffices, so it equals CPU with small "                   \
-	"tasks and is better with large ones; CPU is better at no size"
+	"tasks and is better with large ones; CPU is clearly better at no size"
 #define WHY_PM                                                                                     \
-	"IOCM-RE spreads the tasks when they arrive, so migration can gain only "                  \
-	"a few per cent under any setting; without remote execution it gains "                     \
-	"several times"
+	"IOCM-RE spreads the tasks when they arrive, so migration gains a tenth at "               \
+	"most under any setting; without remote execution it gains several times"
 #define WHY_512                                                                                    \
 	"the rate is that of the sequential jobs, which have an eighth of the "                    \
 	"tasks; the applications determine the result and do not change: NLB and "                 \

@@ -35,13 +35,13 @@ static const struct headline headlines[] = {
 	 .claim = "WAL-FC over WAL 125 % on average",
 	 .says = "A feedback controller of weights and buffers (WAL-FC) improves slowdown, against "
 		 "WAL",
-	 .reason = "The printed controller changes the buffer by less than a megabyte a step: it "
-		   "stays where it starts."},
+	 .reason = "The printed controller changes the buffer by half a megabyte per unit of "
+		   "slowdown: it stays near its start."},
 	{.id = "FC-5.3",
 	 .claim = "WAL-FC over WAL up to 282 %",
 	 .says = "the same, at most",
-	 .reason = "The printed controller changes the buffer by less than a megabyte a step: it "
-		   "stays where it starts."},
+	 .reason = "The printed controller changes the buffer by half a megabyte per unit of "
+		   "slowdown: it stays near its start."},
 	{.id = "ACM-3",
 	 .claim = "IOCM-RE is significantly better than CPU and MEM",
 	 .says = "With much I/O, I/O-aware placement (IOCM-RE) beats placement by CPU or memory"},

@@ -14,6 +14,7 @@
 
 struct count {
 	unsigned int of[TYPES][VERDICTS];
+	unsigned int calibrates; /* claims that led to a setting: in none of the others */
 };
 
 bool page_has_paper(const struct page *page, const char *paper)
@@ -62,8 +63,12 @@ static unsigned int count_claims(const struct page *page, const char *paper, str
 		for (size_t k = 0; r->experiment && k < r->njudged; k++) {
 			const struct claim *c = r->judged[k].claim;
 
-			if (strcmp(page_claimant(r, c), paper) != 0 || c->calibrates)
+			if (strcmp(page_claimant(r, c), paper) != 0)
 				continue;
+			if (c->calibrates) {
+				count->calibrates++;
+				continue;
+			}
 			count->of[c->type][r->judged[k].judgement.verdict]++;
 			all++;
 		}
@@ -119,7 +124,7 @@ static void count_row(FILE *f, const char *paper, const char *title, const struc
 			fprintf(f, "%u", count_both(c, v));
 		fputs("</td>", f);
 	}
-	fputs("</tr>", f);
+	fprintf(f, "<td class=\"n soft\">%u</td></tr>", c->calibrates);
 }
 
 /* Counts the claims of all papers together, without ours. */
@@ -135,6 +140,7 @@ static unsigned int count_papers(const struct page *page, struct count *total)
 		if (!strcmp(p->name, OURS_NAME))
 			continue;
 		sum += count_claims(page, p->name, &count);
+		total->calibrates += count.calibrates;
 		for (unsigned int v = 0; v < VERDICTS; v++)
 			for (int t = 0; t < TYPES; t++)
 				total->of[t][v] += count.of[t][v];
@@ -177,20 +183,19 @@ void page_counts(const struct page *page, FILE *f)
 	for (unsigned int v = 0; v < VERDICTS; v++)
 		fprintf(f, "<th class=\"n\"><span class=\"v %s\">%s</span></th>",
 			page_verdict_class(v), verdict_name(v));
-	fputs("</tr></thead><tbody>", f);
+	fputs("<th class=\"n\">led to a setting</th></tr></thead><tbody>", f);
 	for (size_t i = 0; (p = paper_at(i)); i++) {
 		struct count count;
 		unsigned int all = count_claims(page, p->name, &count);
 
-		if (!all)
+		if (!all && !count.calibrates)
 			continue;
 		count_row(f, p->name, p->title, &count, all);
 	}
 	sum = count_papers(page, &total);
 	if (sum)
 		count_row(f, NULL, "all of the papers", &total, sum);
-	fputs("</tbody></table><p class=\"soft\">Claims by which a setting was chosen are shown "
-	      "below "
-	      "but count nowhere.</p>",
+	fputs("</tbody></table><p class=\"soft\">Claims that led to a setting are shown "
+	      "below, too, but are no evidence and count under no verdict.</p>",
 	      f);
 }

@@ -42,7 +42,7 @@ static void printed(const struct headline *h, const struct claim *c, FILE *f)
 		return;
 	}
 	if (c->type == CLAIM_ORDINAL) {
-		fputs("an order", f);
+		fputs("better (no number)", f);
 		return;
 	}
 	if (c->over == OVER_MAX)
@@ -117,16 +117,57 @@ static void measured(const struct judgement *j, FILE *f)
 
 /* --- why ------------------------------------------------------------------------- */
 
-/* Writes the bounds of a claim: "18.4 to 30.6 %", "more than 2 times". */
+/*
+ * Whether the effect that a headline tells of is there at all, whatever its size: no gain is 0 %,
+ * or a factor of 1.
+ */
+enum effect {
+	EFFECT_UNKNOWN,
+	EFFECT_AS_PRINTED,
+	EFFECT_LARGER,
+	EFFECT_SMALLER,
+	EFFECT_OF_SOME_SIZE, /* the interval straddles a bound, but not "no effect" */
+	EFFECT_NONE,	     /* the interval includes "no effect" */
+	EFFECT_OPPOSITE,
+	EFFECTS
+};
+
+static enum effect effect_of(const struct claim *c, const struct judgement *j)
+{
+	double none = is_factor(j->unit) ? 1 : 0;
+	bool tells = c->type != CLAIM_ORDINAL && j->interval.n &&
+		     (c->kind == CLAIM_RATIO || c->kind == CLAIM_CODE);
+
+	switch (j->verdict) {
+	case VERDICT_HOLDS:
+		return EFFECT_AS_PRINTED;
+	case VERDICT_EXCEEDED:
+		return EFFECT_LARGER;
+	case VERDICT_UNDECIDED:
+		return tells && j->interval.low > none ? EFFECT_OF_SOME_SIZE : EFFECT_UNKNOWN;
+	case VERDICT_CONTRADICTED:
+		if (!tells)
+			return EFFECT_NONE;
+		return j->interval.low > none	  ? EFFECT_SMALLER
+		       : j->interval.high >= none ? EFFECT_NONE
+						  : EFFECT_OPPOSITE;
+	case VERDICT_NOT_TESTED:
+	case VERDICTS:
+		break;
+	}
+	return EFFECT_UNKNOWN;
+}
+
+/* Writes the bounds of a claim: "within 18.4 to 30.6 %", "above 2 times". */
 static void bounds(const struct claim *c, const struct judgement *j, FILE *f)
 {
 	double scale = in_percent(j->unit) ? 100 : 1;
 	const char *unit = scale > 1 ? " %" : is_factor(j->unit) ? " times" : "";
 
 	if (isfinite(j->low) && isfinite(j->high))
-		fprintf(f, "%.3g to %.3g%s", scale * j->low, scale * j->high, unit);
+		fprintf(f, "within %.3g to %.3g%s", scale * j->low, scale * j->high, unit);
 	else
-		fprintf(f, "%s %.3g%s", isfinite(j->low) ? "more than" : "less than",
+		fprintf(f, "%s %.3g%s", isfinite(j->low) ? "above" : "below",
 			scale * (isfinite(j->low) ? j->low : j->high), unit);
 	/* O-43: papers say "improved by" for both. */
 	if (c->either && (c->printed < j->low || c->printed > j->high))
@@ -159,7 +200,11 @@ static void undecided(const struct claim *c, const struct judgement *j, FILE *f)
 	if (c->type == CLAIM_ORDINAL || !j->interval.n) {
 		fputs("The interval allows both answers", f);
 	} else {
-		fputs("The interval lies only partly within ", f);
+		if (effect_of(c, j) == EFFECT_OF_SOME_SIZE)
+			fputs("There, but how large is open: the", f);
+		else
+			fputs("The", f);
+		fputs(" interval lies only partly ", f);
 		bounds(c, j, f);
 	}
 	fprintf(f, "%s%s.", more[0] ? "; " : "", more);
@@ -186,18 +231,19 @@ static void known_reason(const struct headline *h, const struct claim *c, FILE *
 		fputs("No reason is known.", f);
 }
 
-/* Says whether a contradicted ratio is smaller than printed, nothing, or the opposite. */
+/* Says whether a contradicted effect is smaller than printed, nothing, or the opposite. */
 static void direction(const struct claim *c, const struct judgement *j, FILE *f)
 {
-	double none = is_factor(j->unit) ? 1 : 0;
+	static const char *const words[EFFECTS] = {
+		[EFFECT_SMALLER] = "There, but smaller. ",
+		[EFFECT_LARGER] = "There, and larger. ",
+		[EFFECT_NONE] = "No such effect is seen. ",
+		[EFFECT_OPPOSITE] = "The opposite. ",
+	};
+	const char *said = words[effect_of(c, j)];
 
-	if (j->verdict != VERDICT_CONTRADICTED || c->type == CLAIM_ORDINAL || !j->interval.n ||
-	    (c->kind != CLAIM_RATIO && c->kind != CLAIM_CODE))
-		return;
-	fputs(j->interval.low > none	 ? "There, but smaller. "
-	      : j->interval.high >= none ? "No such effect is seen. "
-					 : "The opposite. ",
-	      f);
+	if (said)
+		fputs(said, f);
 }
 
 static void reason(const struct headline *h, const struct claim *c, const struct judged *j, FILE *f)
@@ -212,7 +258,7 @@ static void reason(const struct headline *h, const struct claim *c, const struct
 			fputs("As the paper says.", f);
 			break;
 		}
-		fputs("The interval lies within ", f);
+		fputs("The interval lies ", f);
 		bounds(c, &j->judgement, f);
 		fputc('.', f);
 		break;
@@ -296,27 +342,66 @@ static void headline_row(const struct page *page, size_t i, FILE *f)
 	fputs("</td></tr>", f);
 }
 
+/* Says in words what becomes of the effects, whatever the verdicts on their sizes. */
+static void effects_in_words(const unsigned int count[EFFECTS], unsigned int all, FILE *f)
+{
+	static const struct {
+		enum effect effect;
+		const char *words;
+	} kinds[] = {
+		{EFFECT_AS_PRINTED, "as reported"},
+		{EFFECT_LARGER, "larger"},
+		{EFFECT_SMALLER, "smaller"},
+		{EFFECT_OF_SOME_SIZE, "of a size that is open"},
+	};
+	unsigned int there = 0;
+	bool first = true;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		there += count[kinds[i].effect];
+	fprintf(f, "<p>The effect that they tell of is <b class=\"yes\">there in %u of %u</b>",
+		there, all);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!count[kinds[i].effect])
+			continue;
+		fprintf(f, "%s%u %s", first ? " (" : ", ", count[kinds[i].effect], kinds[i].words);
+		first = false;
+	}
+	fprintf(f, "%s, <b class=\"no\">not seen in %u</b>", first ? "" : ")",
+		count[EFFECT_NONE] + count[EFFECT_OPPOSITE]);
+	if (count[EFFECT_UNKNOWN])
+		fprintf(f, " and open in %u", count[EFFECT_UNKNOWN]);
+	fputs(".</p>", f);
+}
+
 /* Says in words how many of the headlines hold. */
 static void in_one_line(const struct page *page, FILE *f)
 {
-	unsigned int count[VERDICTS] = {0}, all = 0, missing = 0;
+	unsigned int count[VERDICTS] = {0}, effects[EFFECTS] = {0}, all = 0, missing = 0;
 
 	for (; headline_at(all); all++) {
 		const struct judged *j = judged_of(page, headline_at(all));
 
-		if (j)
-			count[j->judgement.verdict]++;
-		else
+		if (!j) {
 			missing++;
+			continue;
+		}
+		count[j->judgement.verdict]++;
+		effects[effect_of(claim_of(headline_at(all)), &j->judgement)]++;
 	}
-	fprintf(f, "<p>Of %u headlines: ", all);
+	if (missing < all)
+		effects_in_words(effects, all - missing, f);
+	fprintf(f, "<p>Of %u headlines ", all);
 	for (unsigned int v = 0; v < VERDICTS; v++)
 		if (count[v] || v == VERDICT_HOLDS)
 			fprintf(f, "%s<b class=\"%s\">%u %s</b>", v ? ", " : "",
-				page_verdict_class(v), count[v], verdict_name(v));
+				page_verdict_class(v), count[v],
+				v == VERDICT_HOLDS ? "hold" : verdict_name(v));
 	if (missing)
 		fprintf(f, ", <b class=\"na\">%u not run</b>", missing);
-	fputs(". In brackets: 95 % intervals over the seeds.</p>", f);
+	fputs(". A verdict is on the printed number, where there is one. In brackets: 95 % "
+	      "intervals over the seeds.</p>",
+	      f);
 }
 
 void page_headlines(const struct page *page, FILE *f)

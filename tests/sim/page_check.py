@@ -70,9 +70,35 @@ def check_headline(row, directory):
     for shown, part in zip(numbers.group(1, 3, 4), ("mean", "low", "high")):
         if not near(shown, claim["interval"][part], scale):
             fault(f"{name}.{n}: {part} {shown}, in the JSON {claim['interval'][part]}")
-    if ("%" in cells[1]) != ("%" in cells[2]) and "order" not in cells[1]:
+    if ("%" in cells[1]) != ("%" in cells[2]) and "no number" not in cells[1]:
         fault(f"{name}.{n}: two units: {cells[1]}, {cells[2]}")
     return claim["verdict"]
+
+
+def check_effects(page, rows, verdicts):
+    """The sentence above the headlines counts their effects as the rows tell them."""
+    run = [v for v in verdicts if v != "not run"]
+    told = [text_of(p) for p in page.iter(HTML + "p") if text_of(p).startswith("The effect that")]
+    if len(told) != bool(run):
+        fault(f"{len(told)} sentences of effects")
+    if not told:
+        return
+    there, of = map(int, re.search(r"there in (\d+) of (\d+)", told[0]).groups())
+    number = {words: sum(map(int, re.findall(rf"(\d+) {words}", told[0])))
+              for words in ("as reported", "larger", "smaller", "of a size that is open")}
+    unseen = int(re.search(r"not seen in (\d+)", told[0]).group(1))
+    unknown = re.search(r"and open in (\d+)", told[0])
+    said = [text_of(row.findall(HTML + "td")[-1]) for row in rows]
+    rows_say = {
+        "as reported": run.count("holds"),
+        "larger": run.count("exceeded"),
+        "smaller": sum(t.startswith("There, but smaller.") for t in said),
+        "of a size that is open": sum(t.startswith("There, but how large") for t in said),
+    }
+    if number != rows_say or there != sum(number.values()):
+        fault(f"{told[0]} The rows: {rows_say}")
+    if there + unseen + (int(unknown.group(1)) if unknown else 0) != of or of != len(run):
+        fault(f"{told[0]} {len(run)} headlines were run")
 
 
 def check_counts(page, claims):
@@ -89,6 +115,10 @@ def check_counts(page, claims):
                 shown[row.get("data-paper"), cell.get("data-verdict")] = int(text_of(cell))
     if {k: v for k, v in shown.items() if v} != listed:
         fault(f"counts {shown} of claims {listed}")
+    led = [int(text_of(row.findall(HTML + "td")[-1])) for row in page.iter(HTML + "tr")
+           if row.get("data-paper") and row.find(HTML + "td/" + HTML + "svg") is not None]
+    if sum(led) != sum(c["calibrates"] for c in claims):
+        fault(f"{led} claims led to a setting, in the JSON {sum(c['calibrates'] for c in claims)}")
     for verdict in VERDICTS:
         told = sum(n for (_, v), n in shown.items() if v == verdict)
         count = sum(c["verdict"] == verdict and not c["calibrates"] for c in claims)
@@ -152,6 +182,7 @@ def check_page(directory):
     if len(rows) < 10 or len({(r.get("data-id"), r.get("data-claim")) for r in rows}) != len(rows):
         fault(f"{len(rows)} headlines")
     print("# headlines:", ", ".join(f"{verdicts.count(v)} {v}" for v in sorted(set(verdicts))))
+    check_effects(page, rows, verdicts)
     check_counts(page, claims)
     check_links(page, directory)
     check_policy(text, page)
