@@ -74,8 +74,7 @@ int command_look(const char *name, const char *cwd, bool here, char **executable
 				     "within %d s",
 				     cwd, LOOK_ASIDE_S);
 	if (rc == -ETIMEDOUT)
-		return iocom_err_set(err, RUN_FAILED,
-				     "%.500s: %s did not answer within %d s", name,
+		return iocom_err_set(err, RUN_FAILED, "%.500s: %s did not answer within %d s", name,
 				     strchr(name, '/') ? "its file system"
 						       : "the file system of a directory of PATH",
 				     LOOK_ASIDE_S);

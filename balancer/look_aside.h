@@ -2,8 +2,8 @@
 /*
  * Looks at files without waiting for a file system that does not answer.  A server that is gone
  * holds whoever asks it in the kernel, where often not even SIGKILL helps: so a child asks, and
- * after LOOK_ASIDE_MS the caller goes on without it.  It leaves once it gets its answer, and has none
- * of our descriptors.  Where no file system is mounted that may hang, the caller looks itself.
+ * after LOOK_ASIDE_MS the caller goes on without it.  It leaves once it gets its answer, and has
+ * none of our descriptors.  Where no file system is mounted that may hang, the caller looks itself.
  */
 #ifndef IOCOM_LOOK_ASIDE_H
 #define IOCOM_LOOK_ASIDE_H

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """A file system whose server can be silenced: silent_mount.py DIRECTORY. It has one file, `file`,
-and says "ready" once it is mounted. SIGUSR1: it answers no more, as a server that is gone; SIGUSR2:
-it answers all that waits, and goes on; SIGTERM: it is unmounted. Needs root."""
+and says "ready" once it is mounted. SIGUSR1: it says "silent" and answers no more, as a server that
+is gone; SIGUSR2: it answers all that waits, and goes on; SIGTERM: it is unmounted. Needs root."""
 import ctypes
 import os
 import select
@@ -64,9 +64,14 @@ def main():
     signal.signal(signal.SIGUSR1, lambda *_: state.update(silent=True))
     signal.signal(signal.SIGUSR2, lambda *_: state.update(silent=False))
     signal.signal(signal.SIGTERM, lambda *_: state.update(ends=True))
-    print("ready", flush=True)
+    said = ""
     while not state["ends"]:
-        if select.select([] if state["silent"] else [device], [], [], 0.2)[0] and not serve(device):
+        now = "silent" if state["silent"] else "ready"
+        if now != said:
+            print(now, flush=True)
+            said = now
+        asked = select.select([] if state["silent"] else [device], [], [], 0.1)[0]
+        if asked and not state["silent"] and not serve(device):
             break
     libc.umount2(directory, MNT_DETACH)
 

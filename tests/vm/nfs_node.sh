@@ -161,10 +161,8 @@ ok "its agent answers" agent
 ok "it knows server and client" soon 90 knows 3
 cd $share/work || exit 1
 
-# What happens when server or link are gone; asked for by IOCOM_VM_GONE=1, or
-# alone by IOCOM_VM_GONE=only.
+# What happens when server or link are gone; alone by IOCOM_VM_GONE=only.
 gone() {
-	cd / || exit 1
 	at client2 touch /run/leave # it unmounts by itself
 	soon 30 at client2 test -e /run/left
 	at server sh -c 'echo 0 >/proc/fs/nfsd/threads' 2>/dev/null
@@ -177,10 +175,16 @@ gone() {
 	ok "the server is gone: a client's agent says so" refused
 	sed 's/^/# /; s/$/\n/' /tmp/refused
 	ok "and answers" answers
+	own() { # the client that stands in the dead directory
+		timeout -k 1 60 "$build/iocom" run -n -- true >/tmp/own 2>&1
+		[ $? -eq 125 ] && grep -e "^iocom run: working directory $share/work: its file system did not answer within 5 s" /tmp/own
+	}
+	ok "a job in that directory: the client says why not" own
 	ok "and runs other jobs" at client1 true
 	at server rpc.nfsd -N 3 -V 4.2 -G 10 -L 10 2
 	reads() { timeout -k 1 20 dd if=$share/work/fifth of=/dev/null bs=1M 2>/dev/null; }
 	ok "the server is back: the client reads on" soon 90 reads
+	ok "and jobs run in that directory" soon 60 timeout -k 1 30 "$build/iocom" run -n --node client1 -- test -e fifth
 
 	ip link set eth0 down
 	ok "the link is cut: the agent answers" answers
@@ -262,7 +266,7 @@ decide fourth
 ok "the server's cache has the file" view_has '"cached":{"server":2[01][.]'
 ok "so the job goes to the server" decides server fourth
 
-[ -z "${iocom_gone:-}" ] || gone
+gone
 for peer in client2 server; do
 	at $peer touch /run/over
 done
