@@ -53,7 +53,7 @@ static void command_see(const void *arg, void *out)
 	/* What the kernel remembers of a server that is gone would look well. */
 	seen->at = AT_DIRECTORY;
 	if (asked->here)
-		(void)statx(AT_FDCWD, asked->cwd, AT_STATX_FORCE_SYNC, STATX_TYPE, &st);
+		(void)statx(AT_FDCWD, asked->cwd, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &st);
 	seen->at = AT_PROGRAM;
 	seen->rc = command_find(asked, seen);
 	if (!seen->rc && asked->here)

@@ -155,8 +155,8 @@ static void test_command(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),	      cmocka_unit_test(test_does_not_come_back),
-		cmocka_unit_test(test_dies),	      cmocka_unit_test(test_without_child),
+		cmocka_unit_test(test_answers), cmocka_unit_test(test_does_not_come_back),
+		cmocka_unit_test(test_dies),	cmocka_unit_test(test_without_child),
 		cmocka_unit_test(test_command),
 	};
 

@@ -65,7 +65,7 @@ agent() {
 		printf '[iocom]\nname = %s\nlisten = %s\nallow_root = yes\n' "$node" "$(address "$node")"
 		printf 'run_dir = /run/iocom\nstate_dir = /var/lib/iocom\n'
 		# What a disk and a link can do is told, not learned: it must not depend on the emulator.
-		printf 'disk_mb_per_s = 20\ndisk_fixed_ms = 1\nnetwork_mb_per_s = 100\n'
+		printf 'disk_mb_per_s = 20\ndisk_fixed_ms = 1\nnetwork_mb_per_s = 100\nbegin_limit_s = 20\n'
 		printf 'peers = '
 		for peer in server client1 client2; do
 			[ "$peer" = "$node" ] || printf '%s, ' "$(address $peer)"
@@ -180,6 +180,11 @@ gone() {
 		[ $? -eq 125 ] && grep -e "^iocom run: working directory $share/work: its file system did not answer within 5 s" /tmp/own
 	}
 	ok "a job in that directory: the client says why not" own
+	by_name() {
+		timeout -k 1 60 "$build/iocom" run -n --node client1 -- true >/tmp/own 2>&1
+		[ $? -eq 125 ] && grep -e "did not begin on node client1 within 20000 ms: the file system of its directory $share/work" /tmp/own
+	}
+	ok "by the node's name: it does not begin, and says why" by_name
 	ok "and runs other jobs" at client1 true
 	at server rpc.nfsd -N 3 -V 4.2 -G 10 -L 10 2
 	reads() { timeout -k 1 20 dd if=$share/work/fifth of=/dev/null bs=1M 2>/dev/null; }
@@ -188,7 +193,8 @@ gone() {
 
 	ip link set eth0 down
 	ok "the link is cut: the agent answers" answers
-	ok "and runs jobs" "$build/iocom" run -n -- true
+	ok "and runs jobs" at client1 true
+	ok "but not in that directory: the client does not believe the attributes that it has" own
 	ok "it says that the others are silent" soon 30 knows 1
 	ok "and still answers" answers
 	ip link set eth0 up
