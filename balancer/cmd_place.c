@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom place` says where a command would run now, and why, without running it. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "balancer/placement_data.h"
 #include "balancer/placement_request.h"
+#include "balancer/command_look.h"
 #include "balancer/commands.h"
 #include "balancer/listing.h"
 #include "balancer/place_view.h"
@@ -50,11 +52,8 @@ static int ask_agent(const struct place *p, char **command, const char *cwd, con
 		     struct iocom_err *err)
 {
 	struct placement answer;
-	int rc;
+	int rc = placement_request_ask(&p->request, false, cwd, executable, command, &answer, err);
 
-	if (!*p->request.ask.node && run_executable_check(command[0], executable, err))
-		return 1;
-	rc = placement_request_ask(&p->request, false, cwd, executable, command, &answer, err);
 	rc = rc ? 1 : cmd_place_show(p, &answer, err);
 	placement_fini(&answer);
 	return rc;
@@ -77,12 +76,12 @@ static int cmd_place_decide(struct place *p, char **command)
 {
 	struct iocom_err err = {0};
 	char *cwd = getcwd(NULL, 0);
-	char *executable = cwd ? placement_request_resolve(command[0], cwd, getenv("PATH")) : NULL;
+	char *executable = NULL;
 	int rc = 1;
 
-	if (!executable)
-		perror("iocom place: cannot read the working directory");
-	else
+	if (!cwd)
+		iocom_err_set(&err, 1, "cannot read the working directory: %s", strerror(errno));
+	else if (!command_look(command[0], cwd, !*p->request.ask.node, &executable, &err))
 		rc = cmd_place_data(p, cwd, executable, command, &err) ||
 		     ask_agent(p, command, cwd, executable, &err);
 	if (err.text[0])

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "balancer/command_look.h"
 #include "balancer/commands.h"
 #include "balancer/run/run_job.h"
 
@@ -233,26 +234,15 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 /* Finds the working directory and the executable.  Returns 0 or the exit code. */
 static int cmd_run_resolve(struct run *run, struct iocom_err *err)
 {
-	char *absolute;
+	/* A node that the user named may have the executable even if we do not. */
+	bool here = !*run->request.ask.node && !run->multi.nodes;
 
 	run->cwd = run->home ? strdup(*run->home == '/' ? run->home : "/") : getcwd(NULL, 0);
 	run->request.ask.home_dir = run->home != NULL;
 	if (!run->cwd || run->cwd[0] != '/')
 		return iocom_err_set(err, RUN_FAILED, "cannot read the working directory: %s",
 				     run->cwd ? "it is not reachable" : strerror(errno));
-	run->executable = placement_request_resolve(run->command[0], run->cwd, getenv("PATH"));
-	if (run->executable && run->executable[0] != '/' && strchr(run->executable, '/')) {
-		if (asprintf(&absolute, "%s/%s", run->cwd, run->executable) < 0)
-			absolute = NULL;
-		free(run->executable);
-		run->executable = absolute;
-	}
-	if (!run->executable)
-		return iocom_err_set(err, RUN_FAILED, "out of memory");
-	/* A node that the user named may have the executable even if we do not. */
-	return *run->request.ask.node || run->multi.nodes
-		       ? 0
-		       : run_executable_check(run->command[0], run->executable, err);
+	return command_look(run->command[0], run->cwd, here, &run->executable, err);
 }
 
 /* Puts /dev/null on descriptor 0, so that whoever feeds our input sees that nobody reads it. */

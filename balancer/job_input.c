@@ -88,13 +88,13 @@ static void input_text(struct input *in, const char *text)
 	}
 }
 
-struct job_input job_input(char *const *command)
+static struct job_input input_look(char *const *command, bool files)
 {
 	struct input in = {.found.bytes = -1, .hash = FNV_BEGIN};
 
 	for (char *const *word = command; *word; word++) {
 		input_hash(&in, *word, strlen(*word) + 1);
-		if (word == command)
+		if (word == command || !files)
 			continue;
 		if (strpbrk(*word, " \t\n;&|<>"))
 			input_text(&in, *word);
@@ -102,4 +102,14 @@ struct job_input job_input(char *const *command)
 	}
 	in.found.id = (int64_t)((in.hash ^ in.hash >> ID_BITS) & ((1ull << ID_BITS) - 1));
 	return in.found;
+}
+
+struct job_input job_input(char *const *command)
+{
+	return input_look(command, true);
+}
+
+struct job_input job_input_words(char *const *command)
+{
+	return input_look(command, false);
 }

@@ -23,5 +23,7 @@ struct job_input {
 
 /* Looks at COMMAND (argv, ended by NULL) as the caller, in the current directory. */
 struct job_input job_input(char *const *command);
+/* Does not look at any file: the words alone. */
+struct job_input job_input_words(char *const *command);
 
 #endif

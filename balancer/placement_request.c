@@ -15,6 +15,7 @@
 #include "balancer/client.h"
 #include "balancer/job_class.h"
 #include "balancer/job_input.h"
+#include "balancer/look_aside.h"
 #include "user/shared_fs.h"
 #include "user/utf8.h"
 
@@ -172,21 +173,36 @@ static int request_take_io(struct placement_request *r, const struct request_opt
 	return 0;
 }
 
+struct seen_path {
+	int error; /* errno of stat; 0: it is there */
+};
+
+static void request_see_path(const void *arg, void *out)
+{
+	struct stat st;
+
+	((struct seen_path *)out)->error = stat(arg, &st) ? errno : 0;
+}
+
 /* --data takes a file or directory, or a size. */
 static int request_take_data(struct placement_request *r, const struct request_option *o,
 			     const char *text, struct iocom_err *err)
 {
-	struct stat st;
+	struct seen_path seen = {EIO};
 	double bytes;
 
 	if (!placement_request_size(text, 1, &bytes)) {
 		r->ask.need.value[o->need] = bytes / o->unit;
 		return 0;
 	}
-	if (stat(text, &st))
+	if (look_aside(request_see_path, text, &seen, sizeof(seen)) == -ETIMEDOUT)
+		return iocom_err_set(err, -EINVAL,
+				     "--data '%s': its file system did not answer within %d s",
+				     text, LOOK_ASIDE_S);
+	if (seen.error)
 		return iocom_err_set(err, -EINVAL,
 				     "--data takes a size or a path that exists; '%s': %s", text,
-				     strerror(errno));
+				     strerror(seen.error));
 	if (r->names.ndata == DATA_PATHS)
 		return iocom_err_set(err, -EINVAL, "--data can name at most %d paths", DATA_PATHS);
 	r->names.data[r->names.ndata++] = text;
@@ -324,6 +340,27 @@ static void request_server(const char *cwd, char out[IOCOM_NAME_MAX])
 		strcpy(out, SHARED_FS_HERE);
 }
 
+static void request_see_input(const void *arg, void *out)
+{
+	*(struct job_input *)out = job_input(*(char *const *const *)arg);
+}
+
+/* The command's input is no more than a hint: a file system that hangs is no reason to refuse. */
+static struct job_input request_input(char *const *command)
+{
+	struct job_input input = {.bytes = -1};
+
+	if (!command[1])
+		return job_input(command);
+	if (!look_aside(request_see_input, &command, &input, sizeof(input)))
+		return input;
+	fprintf(stderr,
+		"iocom: the file system of a file that the command names did not answer within "
+		"%d s; how much the job reads is not known\n",
+		LOOK_ASIDE_S);
+	return job_input_words(command);
+}
+
 int placement_request_pack(const struct placement_request *r, bool run, const char *cwd,
 			   const char *executable, char *const *command, msgpack_sbuffer *out,
 			   struct iocom_err *err)
@@ -345,7 +382,7 @@ int placement_request_pack(const struct placement_request *r, bool run, const ch
 	placement_request_class(r, command, ask.class_name);
 	utf8_line(r->shown ? shown : command, ask.command, sizeof(ask.command));
 	ask.run = run;
-	input = job_input(command);
+	input = request_input(command);
 	ask.input_bytes = input.bytes;
 	ask.input_id = input.id;
 	placement_ask_pack(&ask, out);

@@ -159,6 +159,27 @@ int shared_fs_server(const char *table, const char *path, char *out, size_t size
 	return mount_find(table, path, mount_server, out, size);
 }
 
+bool shared_fs_may_hang(const char *table)
+{
+	FILE *file = fopen(table, "re");
+	char *line = NULL;
+	size_t room = 0;
+	bool found = false;
+
+	while (file && !found && getline(&line, &room, file) > 0) {
+		struct mounted m;
+
+		found = mount_parse(line, &m) && mount_covers("/proc", m.point) < 0 &&
+			mount_covers("/sys", m.point) < 0 &&
+			(shared_fs_is(m.type) || !strcmp(m.type, "autofs") ||
+			 !strcmp(m.type, "fuse") || !strncmp(m.type, "fuse.", 5));
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
 bool shared_fs_exported(const char *exports, const char *path)
 {
 	FILE *file = fopen(exports, "re");

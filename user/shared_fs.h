@@ -23,6 +23,12 @@ bool shared_fs_is(const char *type);
 int shared_fs_name(const char *table, const char *path, char *out, size_t size);
 #define SHARED_FS_TABLE "/proc/self/mountinfo"
 /*
+ * Returns whether the table has a file system that another machine or a process serves, and that
+ * may so keep whoever asks it waiting: a shared one, any of FUSE, or autofs; not below /proc and
+ * /sys.
+ */
+bool shared_fs_may_hang(const char *table);
+/*
  * Gives the address of the server of the shared file system that PATH is on.  Returns as
  * shared_fs_name; -ENXIO: the table does not say it.
  */

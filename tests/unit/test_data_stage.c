@@ -192,6 +192,39 @@ static void shared_file_systems_are_recognised(void **state)
 		    !shared_fs_is("fuse"));
 }
 
+static void what_may_hang_is_told(void **state)
+{
+	static const struct {
+		const char *line;
+		bool may;
+	} rows[] = {
+		{"21 1 8:1 / / rw - ext4 /dev/sda1 rw", false},
+		{"22 21 0:40 / /home rw shared:1 - nfs4 n9:/home rw,addr=10.0.0.9", true},
+		{"23 21 0:41 / /mnt/own rw - fuse.anything own rw", true},
+		{"23 21 0:41 / /mnt/own rw - fuse own rw", true},
+		{"24 21 0:42 / /net rw - autofs /etc/auto.net rw", true},
+		{"25 21 0:43 / /proc/sys/fs/binfmt_misc rw - autofs systemd-1 rw", false},
+		{"26 21 0:44 / /proc/meminfo rw - fuse.lxcfs lxcfs rw", false},
+		{"27 21 0:45 / /sys/fs/fuse/connections rw - fusectl fusectl rw", false},
+		{"28 21 0:46 / /process rw - fuse.sshfs a: rw", true},
+		{"29 21 8:2 / /win rw - fuseblk /dev/sda2 rw", false},
+		{"a line of something else", false},
+	};
+	char path[] = "/tmp/iocom-mounts-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_true(pwrite(fd, rows[i].line, strlen(rows[i].line), 0) > 0);
+		assert_int_equal(shared_fs_may_hang(path), rows[i].may);
+	}
+	close(fd);
+	unlink(path);
+	assert_false(shared_fs_may_hang(path));
+}
+
 static void who_serves_them_is_told(void **state)
 {
 	static const struct {
@@ -265,6 +298,7 @@ int main(void)
 		cmocka_unit_test(names_are_relative_and_below),
 		cmocka_unit_test(messages_are_cut_from_a_stream),
 		cmocka_unit_test(entries_come_back),
+		cmocka_unit_test(what_may_hang_is_told),
 		cmocka_unit_test(who_serves_them_is_told),
 		cmocka_unit_test(what_is_exported_is_told),
 		cmocka_unit_test(the_servers_own_directory_is_known),

@@ -107,6 +107,12 @@ static void test_id(void **state)
 	make("a", 1001); /* another file than before */
 	assert_int_not_equal(job_input(COMMAND("sort", "a")).id, first);
 	assert_true(job_input(COMMAND("true")).id >= 0);
+	/* without files: the words alone */
+	assert_int_equal(job_input_words(COMMAND("sort", "a")).bytes, -1);
+	assert_int_equal(job_input_words(COMMAND("sort", "none")).id,
+			 job_input(COMMAND("sort", "none")).id);
+	assert_int_not_equal(job_input_words(COMMAND("sort", "a")).id,
+			     job_input_words(COMMAND("sort", "b")).id);
 }
 
 int main(void)
