@@ -223,7 +223,7 @@ static int setup(void **state)
 					 .setup = {.http = true},
 					 .streams = -1,
 					 .http = LISTENER,
-					 .start = {net_start, f}};
+					 .start = {.start = net_start, .arg = f}};
 	struct iocom_err err = {0};
 
 	*state = f;
