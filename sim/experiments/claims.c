@@ -268,9 +268,14 @@ static struct claim_bounds factor_bounds(const struct claim *c, enum ratio by)
 	return b;
 }
 
-/* Whether a factor above the bounds means more of what the paper reports. */
+/*
+ * Whether a factor above the bounds means more of what the paper reports.  A printed growth of a
+ * few per cent reports that there is hardly any.
+ */
 static bool effect_grows(const struct claim *c)
 {
+	if (c->kind == CLAIM_GROWTH && c->by == RATIO_GAIN && c->printed < CLAIM_SENSITIVE)
+		return false;
 	return c->by == RATIO_FACTOR ? c->printed > 1 : c->printed > 0;
 }
 

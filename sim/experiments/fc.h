@@ -7,7 +7,7 @@
 	"as printed, (4.13) changes the buffer by half a MB per unit of slowdown "                 \
 	"(O-26): the buffer stays near its start, and the weight changes at "                      \
 	"random. Larger gains make it worse (FC-CTRL-G). The best static buffer, "                 \
-	"and our predictive controller from any start, would halve slowdown here, and more "       \
-	"than that with 400 KB of data (FC-REACH)"
+	"and our predictive controller from any start, would more than halve slowdown here, "      \
+	"and with 400 KB of data (FC-REACH)"
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "sim/report/report.h"
 
-#define REPLAYED_TEXT	  600
+#define REPLAYED_TEXT	  800
 #define REPLAYED_JOBS_MIN 10  /* users with fewer jobs are not told one by one */
 #define REPLAYED_CLEARLY  0.1 /* a user wins or loses by more than this share */
 

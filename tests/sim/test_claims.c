@@ -331,6 +331,9 @@ static void test_growth_and_value(void **state)
 	EXACTLY(values, GROWTH, .a = "a", .at = "1..2", .printed = 9, .band = 0.001);
 	HOLDS(values, GROWTH, .a = "c", .printed = 100, .at_least = true);
 	EXCEEDED(values, GROWTH, .a = "c", .printed = 100);
+	EXCEEDED(values, GROWTH, .a = "a", .by = RATIO_GAIN, .printed = 0.5);
+	/* "+3 %" says that it hardly grows. */
+	FAILS(values, GROWTH, .a = "a", .by = RATIO_GAIN, .printed = 0.03);
 	EXACTLY(values, VALUE, .a = "b", .printed = 3, .band = 0.001);
 	EXACTLY(values, VALUE, .a = "b", .at = "3", .printed = 4, .band = 0.001);
 	FAILS(values, VALUE, .a = "b", .printed = 4.1);

@@ -263,15 +263,16 @@ tap_is "two sweeps: a column for each swept setting" \
 tap_is "in each row" "$(columns several/run.csv)" "1 9"
 tap_is "with sample_ms a time series is written" \
 	"$(inside several) $(columns several/run.samples.csv | cut -d ' ' -f 1)" \
-	"run.csv run.json run.samples.csv run.svg  1"
-tap_like "and said" "$(cat table3)" '^written: several/run\.csv, \.json, \.svg, \.samples\.csv$'
+	"run.csv run.json run.samples.csv run.svg run.utilisation.svg  1"
+tap_like "and said" "$(cat table3)" \
+	'^written: several/run\.csv, \.json, \.svg, \.samples\.csv, \.utilisation\.svg$'
 tap_like "the head says what the papers set otherwise" "$(cat table3)" \
 	"^unlike the papers' configurations: page_fault_at_disk=1 "
 sim run --workload "$gen" --nodes 6xfc --policy nlb --seeds 1 --out solo >table3
 tap_is "but not what only other policies read" "$(grep -c information_period_ms table3)" 0
 sim FC-THR --seeds 1 --out traced --set load.jobs=3 --set workload="$data/csd.csv" >table3
-tap_like "a figure with a process trace: 0, and it says which part it used" "$? $(cat table3)" \
-	"^workload: generator fc, seed 1, 3 jobs; homes, gaps, computation: jobs 1-3 of 4, run 2 "
+tap_like "a figure with a process trace: 0, and it says which part it used" "$? $(tr -s ' \n' ' ' <table3)" \
+	"^0 FC-THR.* workload: generator fc, seed 1, 3 jobs; homes, gaps, computation: jobs 1-3 of 4, run 2 "
 
 sim "${grid[@]}" --json >out
 tap_is "--json: 0, the same as the file" "$? $(cmp out whole/run.json 2>&1)" "0 "
