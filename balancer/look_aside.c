@@ -16,7 +16,8 @@
 #include "user/clock.h"
 #include "user/shared_fs.h"
 
-#define KILLED_MS 50 /* so long a killed child may take, before it counts as held in the kernel */
+/* So long a killed child may take before it counts as held in the kernel. */
+#define KILLED_MS 1000
 
 /* The child's part: whoever reads our outputs must not wait for it, so it has none of them. */
 __attribute__((noreturn)) static void look_aside_child(look_aside_fn look, const void *arg,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "balancer/look_aside.h"
 #include "balancer/run/run_job.h"
 
 /* Fills SPEC, but for what its place is called: job, node and nonce. */
@@ -93,19 +94,28 @@ static int run_place_field(const char *value, const char *key, char *out, size_t
 	return iocom_err_set(err, -EPROTO, "the agent's answer has no usable '%s'", key);
 }
 
+static void run_place_enter(const void *arg, void *out)
+{
+	*(int *)out = chdir(arg) ? errno : 0;
+}
+
 /* The directory in which the job begins: ours, or the home directory for a login. */
 static const char *run_place_directory(const struct run *run, const struct placement *answer)
 {
 	const char *directory = *answer->directory ? answer->directory : run->cwd;
+	int error = 0, late = 0;
 
 	if (!run->home)
 		return run->cwd;
 	/* For a local job nobody has tried the directory yet: we do. */
-	if (!*answer->address && chdir(run->cwd))
+	if (!*answer->address)
+		late = look_aside(run_place_enter, run->cwd, &error, sizeof(error));
+	if (error || late)
 		directory = "/";
 	if (strcmp(directory, run->cwd) != 0)
-		fprintf(stderr, "%s: there is no home directory %s on %s; starting in /\n",
-			run->name, run->cwd, answer->node);
+		fprintf(stderr, "%s: %s home directory %s on %s; starting in /\n", run->name,
+			late == -ETIMEDOUT ? "no file system answers for the" : "there is no",
+			run->cwd, answer->node);
 	return directory;
 }
 

@@ -4,12 +4,12 @@
 # outcome as TAP: `nfs.sh BUILD SUITE`. The machines are linked by sockets of the host: the server has
 # a network card to each client, and bridges them. It needs no help by the hardware, no root and no
 # network. The server's disk reads 20 MB/s. Machines that hang are
-# killed after IOCOM_VM_SECONDS (default 420).
+# killed after IOCOM_VM_SECONDS (default 600).
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=$1 suite=$2
 dir=build/vm/$suite
-seconds=${IOCOM_VM_SECONDS:-420}
+seconds=${IOCOM_VM_SECONDS:-600}
 work=$(mktemp -d)
 machines=()
 trap 'kill "${machines[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
