@@ -246,13 +246,14 @@ static void test_options_leave_nothing(void **state)
 	(void)state;
 	o.from_s = 10;
 	refused("0 0 1 4 0 -1 0 0\n", &o,
-		"t: none of its 1 records is a job that the options let through");
+		"t: none of its 1 records is used: 1 are before load.from_s");
 	o = defaults();
 	o.min_cpu_ms = 6000;
-	refused(SWF_ROW, &o, "t: none of its 1 records is a job that the options let through");
+	refused(SWF_ROW, &o,
+		"t: none of its 1 records is used: 1 compute less than load.min_cpu_ms");
 	/* a job that never ran */
 	refused("2 0 0 -1 -1 5 -1 -1 -1 -1 1 1 1 1 1 -1 -1 -1\n", NULL,
-		"t: none of its 1 records is a job that the options let through");
+		"t: none of its 1 records is used: 1 never ran or hold no work");
 }
 
 static void test_lines(void **state)
