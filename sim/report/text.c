@@ -65,7 +65,7 @@ static int grid(const struct report *r, FILE *f)
 
 	if (table_init(&t, s->npoints + 1, s->nseries + 1))
 		return -ENOMEM;
-	fprintf(f, "%s, ", measure_title(r->y));
+	fprintf(f, "%s,%c", measure_title(r->y), s->keep_outcomes ? '\n' : ' ');
 	tell_seeds(s, f);
 	table_set(&t, 0, 0, "%s", s->x_name);
 	for (size_t k = 0; k < s->nseries; k++)
