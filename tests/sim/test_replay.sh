@@ -105,6 +105,21 @@ tap_is "points are numbers of machines" "$(jq -c '[.results[] | select(.series =
 tap_is "more machines, less waiting; all jobs fit into 16" \
 	"$(jq -c '[.results[] | select(.series == "bs").measures] |
 		[.[1].wait_s.mean < .[0].wait_s.mean, .[0].completed.mean, .[1].completed.mean]' sweep/replay.json)" '[true,697,698]'
+tap_is "what a point brings, compared with the first" \
+	"$(jq -c '.replay.points | [.[0].than_first, (.[1].than_first | keys), (.[1].than_first.bs |
+		(.change < 0 and .low < .change and .change < .high), .ended_first, .ended, .users)]' sweep/replay.json)" \
+	'[null,["bs"],true,697,698,4]'
+tap_is "is the ratio of the means" "$(jq '[.results[] | select(.series == "bs").measures.bounded_slowdown.mean] as [$a, $b] |
+	.replay.points[1].than_first.bs.change - ($b / $a - 1) | fabs < 1e-6' sweep/replay.json)" true
+tap_like "and the last sentence" "$(tail -n 3 text | tr '\n' ' ' | tr -s ' ')" \
+	'bs, nodes=16 rather than 8: mean bounded slowdown [0-9]+ % \[[0-9]+, [0-9]+\] less; of 4 users with 10 jobs or more, [0-4] are better and [0-4] worse off by more than 10 %; these are not the same jobs: 698 ended, not 697 $'
+tap_is "what other machines recorded recommends nothing at a point" \
+	"$(jq -c '[.replay.points[].recommended]' sweep/replay.json)" '[null,null]'
+tap_is "a sweep's lines are no wider than 80 columns" "$(grep -v '^written:' text | awk 'length > 80')" ""
+tap_is "and explain only what the table shows" "$(grep -c -e '^wait ' -e '^turnaround ' -e '^slowdown p95' text)" 0
+replay certain.swf --sweep nodes=8,9 --json >certain-sweep.json
+tap_is "policies are compared with each other at each point" \
+	"$(jq -c '[.replay.points[].recommended]' certain-sweep.json)" '["bs","bs"]'
 replay log.swf --policy iocm-re --set load.io_per_ms=0.001 --set load.jobs_max=60 \
 	--sweep nodes.disk_mb_per_s=20,80 --json >disks.json
 tap_is "disks can be swept" "$? $(jq -c '[.results[] | select(.series == "iocm-re") |
@@ -130,6 +145,27 @@ replay log.swf --check --sweep nodes=1,2 >/dev/null
 tap_like "--check has no sweep" "$? $(cat err)" '^2 .*--check takes no --sweep'
 replay log.swf --measure luck >/dev/null
 tap_like "an unknown measure" "$? $(cat err)" "^2 .*there is no 'luck'"
+# The recorded row reads no parameter of a policy: it does not make such a setting one with an effect.
+replay log.swf --policy bs --set com_decision=2 >/dev/null
+tap_like "a setting that nothing reads" "$? $(cat err)" '^2 .*com_decision has no effect here: only these policies read it: com'
+replay log.swf --policy bs --sweep w_io=0.2,0.4 >/dev/null
+tap_like "nor may it be swept" "$? $(cat err)" '^2 .*w_io has no effect here'
+replay log.swf --policy bs --set warmup_ms=60000 --json >/dev/null
+tap_is "both read the time to leave out" "$? $(cat err)" "0 "
+replay log.swf --policy bs --sweep nodes=8,16,8 >/dev/null
+tap_like "a value that is swept twice" "$? $(cat err)" '^2 .*--sweep: nodes=8xhost:cores=1 is given twice'
+replay log.swf --policy bs --json --sweep nodes=8,16,81 >/dev/null
+tap_is "but one may begin like another" "$? $(cat err)" "0 "
+tap_is "the papers' settings are named for policies that share, not for a batch queue" \
+	"$(for p in bs nlb; do replay log.swf --policy "$p" --set load.jobs_max=50 --out "unlike-$p" | grep -c '^unlike'; done | xargs)" "0 1"
+printf '; MaxProcs: 8\n1 0 5 100 16 1 -1 16 100 -1 1 1 1 1 1 -1 -1 -1\n2 9 5 -1 4 1 -1 4 100 -1 1 1 1 1 1 -1 -1 -1\n' >none.swf
+replay none.swf >/dev/null
+tap_like "why no job is used" "$? $(cat err)" '^1 .*none of its 2 records is used: 1 never ran or hold no work, 1 need more processors'
+for procs in -1 -5 0 4000000000 99999999999999999999 none; do
+	printf '; MaxProcs: %s\n1 0 5 100 4 1 -1 4 100 -1 1 1 1 1 1 -1 -1 -1\n' "$procs" >header.swf
+	replay header.swf --policy bs --json | jq -r '.facts["set nodes"]'
+done >sizes
+tap_is "a header without a number of processors: as many as the widest job" "$(sort sizes | uniq -c | xargs)" "6 4xhost:cores=1"
 replay "$data/csd.csv" --policy recorded,nlb >/dev/null
 tap_like "only batch logs recorded an outcome" "$? $(cat err)" '^1 .*only the log of a batch system'
 timeout 60 "$build/iocom-sim" run --workload log.swf --nodes 8xhost --policy recorded 2>"$dir/err" >/dev/null
