@@ -400,7 +400,7 @@ static int replayed_users_table(const struct sweep *s, FILE *f)
 		return -ENOMEM;
 	fprintf(f,
 		"\nusers with %d jobs or more whose mean bounded slowdown is better or worse\n"
-		"by more than %g %% than under %s, and the user with the largest change\n",
+		"by more than %g %% than under %s, and who changes most (user: from, to)\n",
 		REPLAYED_JOBS_MIN, 100 * REPLAYED_CLEARLY, s->series[base].label);
 	for (size_t i = 0; i < 5; i++)
 		table_set(&t, 0, i + 1, "%s", heads[i]);

@@ -166,11 +166,14 @@ void svg_use(const struct report *r, FILE *f)
 		double low, high;
 		struct axis a;
 
-		axis_fit_between(&a, 0, 1, TICS);
+		bool any = panel_range(s, &use_panels[i], &low, &high);
+
+		/* A log may say that more processors were busy than the machine has. */
+		axis_fit_between(&a, 0, any ? fmax(high, 1) : 1, TICS);
 		svg_y_axis(&a, use_panels[i].title, f);
 		if (i + 1 == n)
 			fputs("set xlabel 'time (days)'\n", f);
-		if (panel_range(s, &use_panels[i], &low, &high))
+		if (any)
 			time_panel(s, i, f);
 		else
 			svg_empty(f);

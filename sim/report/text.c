@@ -316,7 +316,9 @@ int report_text(const struct report *r, FILE *f)
 	const char *nodes = settings_get(&s->settings, "nodes");
 	int ret;
 
-	fprintf(f, "%s: %s\n", s->id, s->title);
+	fprintf(f, "%s: ", s->id);
+	table_text(f, s->title, SIZE_MAX);
+	fputc('\n', f);
 	if (s->source[0]) {
 		fputs("workload: ", f);
 		table_paragraph(f, 10, 2, s->source);

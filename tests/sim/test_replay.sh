@@ -166,6 +166,29 @@ for procs in -1 -5 0 4000000000 99999999999999999999 none; do
 	replay header.swf --policy bs --json | jq -r '.facts["set nodes"]'
 done >sizes
 tap_is "a header without a number of processors: as many as the widest job" "$(sort sizes | uniq -c | xargs)" "6 4xhost:cores=1"
+# A name may hold anything: it neither controls the terminal nor breaks a figure.
+name=$(printf '\033[31m<b>"\\&\a.swf')
+cp log.swf "$name"
+replay "$name" --policy bs --set load.jobs_max=50 --out named >text
+tap_is "a hostile name: 0" "$? $(cat err)" "0 "
+tap_is "no control character is printed" "$(LC_ALL=C grep -c '[[:cntrl:]]' text)" 0
+tap_like "the name is there" "$(head -n 1 text)" '^replay: [?]\[31m<b>"\\&[?].swf$'
+if command -v gnuplot >/dev/null; then
+	tap_is "figures are XML" "$(python3 -c 'import sys, xml.dom.minidom
+for f in sys.argv[1:]: xml.dom.minidom.parse(f)' named/*.svg 2>&1)" ""
+else
+	tap_skip "figures are XML" "gnuplot is not installed"
+fi
+replay "no$name" >/dev/null
+tap_is "nor in an error" "$? $(LC_ALL=C grep -c '[[:cntrl:]]' err)" "1 0"
+# Recorded jobs overlap: more processors were busy than there are, and the axis shows it.
+awk 'BEGIN { print "; MaxProcs: 8"; for (i = 0; i < 40; i++) print i, i * 3600, 0, 7000, 8, 1, -1, 8, 7000, -1, 1, 1, 1, 1, 1, -1, -1, -1 }' >over.swf
+replay over.swf --policy bs --out over >/dev/null
+if command -v gnuplot >/dev/null; then
+	tap_true "the axis of busy processors goes beyond 1 if a log does" grep '>2</' over/replay.utilisation.svg
+else
+	tap_skip "the axis of busy processors goes beyond 1 if a log does" "gnuplot is not installed"
+fi
 replay "$data/csd.csv" --policy recorded,nlb >/dev/null
 tap_like "only batch logs recorded an outcome" "$? $(cat err)" '^1 .*only the log of a batch system'
 timeout 60 "$build/iocom-sim" run --workload log.swf --nodes 8xhost --policy recorded 2>"$dir/err" >/dev/null
