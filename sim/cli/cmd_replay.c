@@ -18,7 +18,7 @@
 #include "sim/report/table.h"
 #include "sim/workload/spec.h"
 
-#define POLICIES       "nlb,cpu-re,mem-re,iocm-re,iocm-pm"
+#define POLICIES       "nlb,cpu-re,mem-re,iocm-re,iocm-pm,least-delay"
 #define BATCH_POLICIES "bs,bs-fcfs"
 
 static const char help[] =
@@ -42,8 +42,8 @@ static const char help[] =
 	"view that it used, must be the same (goal: 95 %), and the mean slowdown of its jobs,\n"
 	"simulated under its own policy, must be near the measured one (goal: 10 %).\n"
 	"\n"
-	"  --policy A,B,...      the policies to compare [nlb,cpu-re,mem-re,iocm-re,iocm-pm;\n"
-	"                        batch log: bs,bs-fcfs]\n"
+	"  --policy A,B,...      the policies to compare [nlb,cpu-re,mem-re,iocm-re,iocm-pm,\n"
+	"                        least-delay, which is iocom's own; batch log: bs,bs-fcfs]\n"
 	"  --nodes SPEC          the machines [those of the recording; batch log: one with one\n"
 	"                        core for each processor; for another trace: as many of kind\n"
 	"                        host as it names; with enough memory]\n"

@@ -202,6 +202,16 @@ static bool advising_has_intervals(const struct advising *a)
 	       outcome_has_interval(replayed_outcome(a->s, a->point, (size_t)a->best));
 }
 
+/* Returns whether several policies ran, and no result depends on which. */
+static bool advising_all_same(const struct advising *a)
+{
+	for (size_t k = 0; k < a->s->nseries; k++)
+		if ((int)k != a->recorded && isfinite(replayed_mean(a, k)) &&
+		    replayed_mean(a, k) != replayed_mean(a, (size_t)a->best))
+			return false;
+	return a->policies > 1 && a->recorded < 0;
+}
+
 static void advising_conclude(const struct advising *a, struct replayed_advice *out)
 {
 	const char *words = replayed_measure_words(a->s), *label = a->s->series[a->best].label;
@@ -248,6 +258,11 @@ void replayed_advise(const struct sweep *s, size_t point, struct replayed_advice
 	advising_find_best(&a);
 	if (a.best < 0) {
 		snprintf(out->text, sizeof(out->text), "no job ended under any policy");
+		return;
+	}
+	if (advising_all_same(&a)) {
+		snprintf(out->text, sizeof(out->text), "%s is the same under all policies",
+			 replayed_measure_words(s));
 		return;
 	}
 	if (!advising_has_intervals(&a)) {
@@ -470,7 +485,9 @@ static void replayed_step_words(const struct replayed_step *step, char *out, siz
 	bool less = i.mean < 0;
 	double low = less ? -i.high : i.low, high = less ? -i.low : i.high;
 
-	if (!i.n)
+	if (i.mean == 0)
+		snprintf(out, size, "the same");
+	else if (!i.n)
 		snprintf(out, size, "%.2g %% %s, without an interval", 100 * fabs(i.mean),
 			 less ? "less" : "more");
 	else

@@ -189,6 +189,18 @@ if command -v gnuplot >/dev/null; then
 else
 	tap_skip "the axis of busy processors goes beyond 1 if a log does" "gnuplot is not installed"
 fi
+replay log.swf --policy bs --set sample_ms=0.001 >/dev/null
+tap_like "a time series without bounds" "$? $(cat err)" '^1 .*sample_ms=0.001 gives a time series of more than 1000000 points'
+timeout 60 "$build/iocom-sim" run --workload "$data/csd.csv" --nodes 6xhost --policy nlb --seeds 1 \
+	--set sample_ms=0.001 --out series >/dev/null 2>err
+tap_like "in a simulated run, too" "$? $(cat err)" '^1 .*sample_ms=0.001 gives a time series of more than 1000000 points'
+replay "$data/recording.jsonl" --json >own.json
+tap_is "iocom's own policy is compared by default" "$(jq '[.results[].series] | index("least-delay") != null' own.json)" true
+replay "$data/recording.jsonl" --policy nlb,cpu-re --json >own.json
+tap_is "where no policy changes anything, none is named" "$(jq -r '.replay.points[0].advice' own.json)" \
+	"mean slowdown is the same under all policies"
+replay "$data/recording.jsonl" --policy nlb --sweep nodes=2,4 --out same >text
+tap_like "nor does a point that changes nothing bring a percentage" "$(tail -n 1 text)" ': mean slowdown the same$'
 replay "$data/csd.csv" --policy recorded,nlb >/dev/null
 tap_like "only batch logs recorded an outcome" "$? $(cat err)" '^1 .*only the log of a batch system'
 timeout 60 "$build/iocom-sim" run --workload log.swf --nodes 8xhost --policy recorded 2>"$dir/err" >/dev/null
