@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "sim/experiments/recorded_run.h"
 #include "sim/report/svg.h"
 
 #define TICS 4
@@ -100,11 +101,16 @@ static void time_panel(const struct sweep *s, size_t n, FILE *f)
 	for (size_t p = 0; p < s->npoints; p++) {
 		for (size_t k = 0; k < s->nseries; k++, line++) {
 			char title[160];
+			bool points;
 
+			/* What a log recorded is the same at each point, on its own machines. */
+			if (p && recorded_is(s->series[k].policy))
+				continue;
+			points = s->npoints > 1 && !recorded_is(s->series[k].policy);
 			snprintf(title, sizeof(title), "%s%s%s",
 				 s->nseries > 1 ? s->series[k].label : "",
-				 s->nseries > 1 && s->npoints > 1 ? ", " : "",
-				 s->npoints > 1 ? s->points[p].label : "");
+				 s->nseries > 1 && points ? ", " : "",
+				 points ? s->points[p].label : "");
 			fprintf(f,
 				"%s$t%zu_%zu using 1:%zu with lines linecolor rgb '%s' linewidth "
 				"%.2f dashtype %zu title ",

@@ -115,6 +115,12 @@ tap_like "and the last sentence" "$(tail -n 3 text | tr '\n' ' ' | tr -s ' ')" \
 	'bs, nodes=16 rather than 8: mean bounded slowdown [0-9]+ % \[[0-9]+, [0-9]+\] less; of 4 users with 10 jobs or more, [0-4] are better and [0-4] worse off by more than 10 %; these are not the same jobs: 698 ended, not 697 $'
 tap_is "what other machines recorded recommends nothing at a point" \
 	"$(jq -c '[.replay.points[].recommended]' sweep/replay.json)" '[null,null]'
+if command -v gnuplot >/dev/null; then
+	tap_is "the figure has what was recorded once" \
+		"$(grep -o '>recorded[^<]*' sweep/replay.utilisation.svg)" ">recorded"
+else
+	tap_skip "the figure has what was recorded once" "gnuplot is not installed"
+fi
 tap_is "a sweep's lines are no wider than 80 columns" "$(grep -v '^written:' text | awk 'length > 80')" ""
 tap_is "and explain only what the table shows" "$(grep -c -e '^wait ' -e '^turnaround ' -e '^slowdown p95' text)" 0
 replay certain.swf --sweep nodes=8,9 --json >certain-sweep.json
@@ -158,6 +164,8 @@ replay log.swf --policy bs --json --sweep nodes=8,16,81 >/dev/null
 tap_is "but one may begin like another" "$? $(cat err)" "0 "
 tap_is "the papers' settings are named for policies that share, not for a batch queue" \
 	"$(for p in bs nlb; do replay log.swf --policy "$p" --set load.jobs_max=50 --out "unlike-$p" | grep -c '^unlike'; done | xargs)" "0 1"
+replay log.swf --policy '' >/dev/null
+tap_like "no policy at all" "$? $(cat err)" '^2 .*--policy: expected A,B'
 printf '; MaxProcs: 8\n1 0 5 100 16 1 -1 16 100 -1 1 1 1 1 1 -1 -1 -1\n2 9 5 -1 4 1 -1 4 100 -1 1 1 1 1 1 -1 -1 -1\n' >none.swf
 replay none.swf >/dev/null
 tap_like "why no job is used" "$? $(cat err)" '^1 .*none of its 2 records is used: 1 never ran or hold no work, 1 need more processors'
