@@ -140,7 +140,8 @@ static int reader_check_order(struct reader *r, const struct record *record, str
 	if (record->arrival_ms < r->last_ms) {
 		snprintf(found, sizeof(found), "%.10g", record->arrival_ms / 1000);
 		return lines_fail(&r->lines, record->column, found, strlen(found), err,
-				  "an arrival not before that of the row above (%.10g s)",
+				  "an arrival not before that of the row above (%.10g s; sort the "
+				  "rows by arrival)",
 				  r->last_ms / 1000);
 	}
 	r->last_ms = record->arrival_ms;
