@@ -44,9 +44,9 @@ static const char help[] =
 	"\n"
 	"  --policy A,B,...      the policies to compare [nlb,cpu-re,mem-re,iocm-re,iocm-pm,\n"
 	"                        least-delay, which is iocom's own; batch log: bs,bs-fcfs]\n"
-	"  --nodes SPEC          the machines [those of the recording; batch log: one with one\n"
-	"                        core for each processor; for another trace: as many of kind\n"
-	"                        host as it names; with enough memory]\n"
+	"  --nodes SPEC          the machines [those of the recording; of a batch log: one of\n"
+	"                        one core for each processor; of another trace: as many of\n"
+	"                        kind host as it names, with enough memory]\n"
 	"  --sweep NAME=V1,V2..  replays with each value: nodes=64,128,256 (of the same kind),\n"
 	"                        nodes.ram_mb=..., nodes.disk_mb_per_s=..., a parameter; up to\n"
 	"                        8 sweeps, all combinations\n"
@@ -383,7 +383,6 @@ static int replay(struct cli *cli)
 		snprintf(x_name, sizeof(x_name), "%.*s", (int)strcspn(cli->sweep[0], "="),
 			 cli->sweep[0]);
 	s = sweep_new("replay", cli_trace_name(cli, cli->trace), x_name);
-
 	if (!s)
 		return cli_fail(cli, CLI_FAILED, "no memory");
 	report.sweep = s;

@@ -441,7 +441,7 @@ static int replayed_users_table(const struct sweep *s, FILE *f)
 
 int replayed_effects(const struct sweep *s, FILE *f)
 {
-	int ret = 0;
+	int ret;
 
 	if (!s->batch || s->npoints != 1 || !replayed_weeks(s))
 		return 0;
