@@ -3,6 +3,8 @@
 #ifndef SIM_RESULT_H
 #define SIM_RESULT_H
 
+#define SIM_SAMPLES_MAX 1000000u /* points of a time series; more are an error */
+
 #include <stdint.h>
 
 #include "sim/job.h"

@@ -18,7 +18,7 @@
 #include "sim/report/table.h"
 #include "sim/workload/spec.h"
 
-#define POLICIES       "nlb,cpu-re,mem-re,iocm-re,iocm-pm"
+#define POLICIES       "nlb,cpu-re,mem-re,iocm-re,iocm-pm,least-delay"
 #define BATCH_POLICIES "bs,bs-fcfs"
 
 static const char help[] =
@@ -35,17 +35,18 @@ static const char help[] =
 	"backfills by EASY with the requested times, bs-fcfs is first come first served.\n"
 	"Bounded slowdown is turnaround / max(run time, 10 s).  Intervals come from a block\n"
 	"bootstrap over the weeks of the log; fewer than 8 weeks give none.  The last line\n"
-	"recommends a policy, or says that nothing is told apart.\n"
+	"recommends a policy, or says that nothing is told apart; after a sweep the last lines\n"
+	"say what each point brings compared with the first, and to how many users.\n"
 	"\n"
 	"--check compares a recording with its simulation: each decision, taken again on the\n"
 	"view that it used, must be the same (goal: 95 %), and the mean slowdown of its jobs,\n"
 	"simulated under its own policy, must be near the measured one (goal: 10 %).\n"
 	"\n"
-	"  --policy A,B,...      the policies to compare [nlb,cpu-re,mem-re,iocm-re,iocm-pm;\n"
-	"                        batch log: bs,bs-fcfs]\n"
-	"  --nodes SPEC          the machines [those of the recording; batch log: one with one\n"
-	"                        core for each processor; for another trace: as many of kind\n"
-	"                        host as it names; with enough memory]\n"
+	"  --policy A,B,...      the policies to compare [nlb,cpu-re,mem-re,iocm-re,iocm-pm,\n"
+	"                        least-delay, which is iocom's own; batch log: bs,bs-fcfs]\n"
+	"  --nodes SPEC          the machines [those of the recording; of a batch log: one of\n"
+	"                        one core for each processor; of another trace: as many of\n"
+	"                        kind host as it names, with enough memory]\n"
 	"  --sweep NAME=V1,V2..  replays with each value: nodes=64,128,256 (of the same kind),\n"
 	"                        nodes.ram_mb=..., nodes.disk_mb_per_s=..., a parameter; up to\n"
 	"                        8 sweeps, all combinations\n"
@@ -84,6 +85,14 @@ static const char batch_words[] =
 	"slowdown p95  turnaround over run time; 19 of 20 jobs were better\n"
 	"recorded      what the log says; outages, limits and priorities of the real\n"
 	"              system are in it, and not in the simulation\n";
+
+/* Of a sweep, the table shows one measure. */
+static const char swept_words[] =
+	"\nslowdown      how many times longer a job took than alone at home; 1 is ideal\n";
+
+static const char swept_batch_words[] =
+	"\nbounded slowdown  turnaround over the longer of run time and 10 s; 1 is ideal\n"
+	"recorded      what the log says of its own machines: the same at each point\n";
 
 static const char shared_words[] =
 	"\nOther policies than bs let jobs share processors. The log says neither how ranks\n"
@@ -322,11 +331,6 @@ static bool disks_idle(const struct sweep *s)
 	return true;
 }
 
-static bool replay_is_bs(const struct sweep_series *series)
-{
-	return !strcmp(series->policy, "bs");
-}
-
 static void explain_policy(const struct sweep *s, const struct sweep_series *series,
 			   enum rules_policy policy, bool feedback)
 {
@@ -334,7 +338,7 @@ static void explain_policy(const struct sweep *s, const struct sweep_series *ser
 	char text[512];
 	int n = printf("%-13s ", series->label);
 
-	if (s->batch && replay_is_bs(series))
+	if (s->batch && replayed_is_bs(series))
 		more = settings_get(&series->settings, "bs_backfill")
 			       ? "; first come first served"
 			       : "; a later job may pass if it does not delay the first (EASY "
@@ -343,21 +347,16 @@ static void explain_policy(const struct sweep *s, const struct sweep_series *ser
 	table_paragraph(stdout, n > 0 ? (size_t)n : 0, 14, text);
 }
 
-static bool replay_shares(const struct sweep *s)
-{
-	for (size_t i = 0; i < s->nseries; i++)
-		if (s->batch && !replay_is_bs(&s->series[i]) && !recorded_is(s->series[i].policy))
-			return true;
-	return false;
-}
-
 static void cmd_replay_explain(const struct sweep *s)
 {
 	if (disks_idle(s) && !s->batch)
 		fputs(no_disk, stdout);
-	if (replay_shares(s))
+	if (s->batch && replayed_shares(s))
 		fputs(shared_words, stdout);
-	fputs(s->batch ? batch_words : words, stdout);
+	if (s->npoints > 1)
+		fputs(s->batch ? swept_batch_words : swept_words, stdout);
+	else
+		fputs(s->batch ? batch_words : words, stdout);
 	putchar('\n');
 	for (size_t i = 0; i < s->nseries; i++) {
 		enum rules_policy policy;
@@ -384,7 +383,6 @@ static int replay(struct cli *cli)
 		snprintf(x_name, sizeof(x_name), "%.*s", (int)strcspn(cli->sweep[0], "="),
 			 cli->sweep[0]);
 	s = sweep_new("replay", cli_trace_name(cli, cli->trace), x_name);
-
 	if (!s)
 		return cli_fail(cli, CLI_FAILED, "no memory");
 	report.sweep = s;

@@ -66,6 +66,18 @@ static int add_point(const struct cli *cli, struct sweep *s, const char *setting
 	return ret ? cli_fail(cli, CLI_USAGE, "--sweep: %s", err.text) : 0;
 }
 
+/* Returns whether V, a value in the parsed copy VALUES of TEXT, stands there before. */
+static bool cli_run_swept_before(const char *text, const char *values, const char *v)
+{
+	const char *end = text + (v - values);
+	size_t n = strlen(v);
+
+	for (const char *at = text; at < end; at += strcspn(at, ",") + 1)
+		if (strcspn(at, ",") == n && !strncmp(at, v, n))
+			return true;
+	return false;
+}
+
 /* Adds all combinations of sweep I and those after it to PREFIX. */
 static int add_combinations(const struct cli *cli, struct sweep *s, size_t i, const char *prefix)
 {
@@ -77,6 +89,11 @@ static int add_combinations(const struct cli *cli, struct sweep *s, size_t i, co
 	     v = strtok_r(NULL, ",", &save)) {
 		char *settings;
 
+		if (cli_run_swept_before(equals + 1, values, v)) {
+			ret = cli_fail(cli, CLI_USAGE, "--sweep: %.*s=%s is given twice",
+				       (int)(equals - text), text, v);
+			break;
+		}
 		if (asprintf(&settings, "%s%s%.*s=%s", prefix, *prefix ? " " : "",
 			     (int)(equals - text), text, v) < 0) {
 			ret = cli_fail(cli, CLI_FAILED, "no memory");

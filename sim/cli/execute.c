@@ -103,10 +103,12 @@ static void keep_series(const struct cli *cli, struct sweep *const *sweeps, size
 int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policies)
 {
 	char *copy = strdup(policies), *save = NULL;
+	bool any = false;
 	int ret = copy ? 0 : cli_fail(cli, CLI_FAILED, "no memory");
 
 	for (char *p = copy ? strtok_r(copy, ",", &save) : NULL; p && !ret;
 	     p = strtok_r(NULL, ",", &save)) {
+		any = true;
 		if (s->batch && recorded_is(p) && sweep_find_series(s, p) >= 0)
 			continue; /* it is there in any case */
 		if (sweep_find_series(s, p) >= 0)
@@ -117,7 +119,7 @@ int cli_add_policies(const struct cli *cli, struct sweep *s, const char *policie
 			ret = cli_fail(cli, CLI_FAILED, "no memory");
 	}
 	free(copy);
-	if (!ret && !s->nseries)
+	if (!ret && !any)
 		ret = cli_fail(cli, CLI_USAGE, "--policy: expected A,B,..., found '%s'", policies);
 	return ret;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "sim/cli/cli.h"
+#include "sim/report/table.h"
 #include "sim/workload/source.h"
 
 enum option_id {
@@ -104,12 +105,14 @@ static bool options_taken(int id, int takes)
 
 int cli_fail(const struct cli *cli, int code, const char *fmt, ...)
 {
+	char text[2048];
 	va_list ap;
 
-	fprintf(stderr, "%s: ", cli->command);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	fprintf(stderr, "%s: ", cli->command);
+	table_text(stderr, text, sizeof(text));
 	fputc('\n', stderr);
 	if (code == CLI_USAGE)
 		fprintf(stderr, "`%s --help` explains the options\n", cli->command);

@@ -177,6 +177,8 @@ int core_sample_merge(struct core *c)
 		sum.remote += s->partial.remote;
 		sum.migrations += s->partial.migrations;
 	}
+	if (r->nsamples >= SIM_SAMPLES_MAX)
+		return -E2BIG;
 	if (core_grow(&r->samples, &c->samples_room, r->nsamples + 1, sizeof(*r->samples)) < 0)
 		return -ENOMEM;
 	row = &r->samples[r->nsamples++];

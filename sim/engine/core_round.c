@@ -278,6 +278,17 @@ static int core_round_plan(struct core *c)
 	return ret;
 }
 
+static void core_round_sample(struct core_shard *s)
+{
+	int ret = core_sample_merge(s->core);
+
+	if (ret == -E2BIG)
+		core_fail(s, ret, "sample_ms=%g gives a time series of more than %u points",
+			  s->core->params.sample_ms, SIM_SAMPLES_MAX);
+	else if (ret < 0)
+		core_fail(s, ret, "out of memory for samples");
+}
+
 /* --- threads ---------------------------------------------------------------------- */
 
 void core_round(struct core_shard *s)
@@ -295,8 +306,8 @@ void core_round(struct core_shard *s)
 	if (c->take_sample) {
 		core_sample_partial(s);
 		core_sync_wait(s);
-		if (s->index == 0 && core_sample_merge(c) < 0)
-			core_fail(s, -ENOMEM, "out of memory for samples");
+		if (s->index == 0)
+			core_round_sample(s);
 		core_sync_wait(s);
 	}
 	core_run_shard(s);

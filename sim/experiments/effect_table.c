@@ -10,6 +10,7 @@
 #include <iocom/rules.h>
 
 #include "sim/experiments/effect.h"
+#include "sim/experiments/recorded_run.h"
 
 enum {
 	FEEDBACK = 1 << 0, /* only with a feedback controller */
@@ -182,6 +183,12 @@ static const char *effect_lacks(const struct row *r, const struct effect_run *ru
 	return NULL;
 }
 
+/* Of the parameters in the table, the outcome that a log recorded (recorded_run.c) reads these. */
+static bool effect_recorded_reads(const char *name)
+{
+	return !strcmp(name, "warmup_ms") || !strcmp(name, "sample_ms");
+}
+
 const char *effect_reader(const char *name, const struct effect_run *run, char *text, size_t size)
 {
 	enum rules_policy policy;
@@ -191,7 +198,12 @@ const char *effect_reader(const char *name, const struct effect_run *run, char *
 
 	while (r < end && strcmp(r->name, name) != 0)
 		r++;
-	if (r == end || rules_policy_parse_feedback(run->policy, &policy, &feedback))
+	if (r == end)
+		return NULL;
+	if (recorded_is(run->policy))
+		return effect_recorded_reads(name) ? NULL
+						   : "what the log recorded does not depend on it";
+	if (rules_policy_parse_feedback(run->policy, &policy, &feedback))
 		return NULL;
 	lacks = effect_lacks(r, run, feedback);
 	if (lacks)

@@ -9,8 +9,6 @@
 
 #include "iocom/array.h"
 
-#define SAMPLES_MOST 100000
-
 struct recorded_totals {
 	const struct scenario *scenario;
 	struct sweep_result *out;
@@ -43,8 +41,8 @@ static int recorded_reserve_samples(struct recorded_totals *t, double end_ms, ui
 	struct sweep_result *out = t->out;
 	double need = ceil(end_ms / t->scenario->params.sample_ms);
 
-	if (need > SAMPLES_MOST)
-		need = SAMPLES_MOST;
+	if (need > SIM_SAMPLES_MAX)
+		return -E2BIG;
 	if (need <= out->nsamples)
 		return 0;
 	if (array_reserve(out->samples, *room, (uint32_t)need, 256))
@@ -150,6 +148,10 @@ static int recorded_read(struct workload *w, struct recorded_totals *t, bool sam
 		ret = recorded_count(t, &job);
 		if (!ret && sample_ms > 0)
 			ret = recorded_reserve_samples(t, start + job.batch.run_ms, &room);
+		if (ret == -E2BIG)
+			return iocom_err_set(
+				err, ret, "sample_ms=%g gives a time series of more than %u points",
+				sample_ms, SIM_SAMPLES_MAX);
 		if (ret)
 			return iocom_err_set(err, ret, "no memory for the recorded outcome");
 		if (sample_ms > 0)

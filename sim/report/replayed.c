@@ -31,6 +31,19 @@ static const struct outcome *replayed_outcome(const struct sweep *s, size_t poin
 	return &sweep_result(s, point, series, 0)->outcome;
 }
 
+bool replayed_is_bs(const struct sweep_series *series)
+{
+	return !strcmp(series->policy, "bs");
+}
+
+bool replayed_shares(const struct sweep *s)
+{
+	for (size_t k = 0; k < s->nseries; k++)
+		if (!replayed_is_bs(&s->series[k]) && !recorded_is(s->series[k].policy))
+			return true;
+	return false;
+}
+
 uint32_t replayed_weeks(const struct sweep *s)
 {
 	uint32_t most = 0;
@@ -61,21 +74,23 @@ void replayed_tell_intervals(const struct sweep *s, FILE *f)
 
 /* --- advice --------------------------------------------------------------------------- */
 
-/* Interval of the mean under series BASE over that under NEW; n = 0: it is unknown. */
-static struct interval replayed_factor(const struct sweep *s, size_t point, size_t base, size_t new)
+/* Interval of the mean in BASE over that in NEW; n = 0: it is unknown. */
+static struct interval replayed_factor(const struct sweep *s, struct replayed_cell base,
+				       struct replayed_cell new)
 {
 	enum measure m = replayed_measure(s);
 	struct interval none = STATS_UNKNOWN, found;
 	double *values;
 
 	if (s->seeds == 1)
-		return outcome_factor(replayed_outcome(s, point, base),
-				      replayed_outcome(s, point, new), outcome_sum_of(m));
+		return outcome_factor(replayed_outcome(s, base.point, base.series),
+				      replayed_outcome(s, new.point, new.series),
+				      outcome_sum_of(m));
 	values = calloc(s->seeds, 2 * sizeof(*values));
 	if (!values)
 		return none;
-	sweep_cell(s, point, base, m, values);
-	sweep_cell(s, point, new, m, values + s->seeds);
+	sweep_cell(s, base.point, base.series, m, values);
+	sweep_cell(s, new.point, new.series, m, values + s->seeds);
 	found = stats_factor(values, values + s->seeds, s->seeds);
 	free(values);
 	return found.n > 1 ? found : none;
@@ -91,6 +106,13 @@ struct advising {
 	unsigned int policies, worse, unknown;
 	char alike[REPLAYED_TEXT / 2];
 };
+
+/* How much larger the mean of series BASE is than that of the best policy. */
+static struct interval advising_factor(const struct advising *a, size_t base)
+{
+	return replayed_factor(a->s, (struct replayed_cell){a->point, base},
+			       (struct replayed_cell){a->point, (size_t)a->best});
+}
 
 static double replayed_mean(const struct advising *a, size_t series)
 {
@@ -123,7 +145,7 @@ static void advising_compare(struct advising *a)
 
 		if ((int)k == a->best || (int)k == a->recorded || !isfinite(replayed_mean(a, k)))
 			continue;
-		i = replayed_factor(a->s, a->point, k, (size_t)a->best);
+		i = advising_factor(a, k);
 		if (stats_above(i, 1)) {
 			a->worse++;
 			if (a->nearest < 0 || i.mean < a->least.mean) {
@@ -157,7 +179,7 @@ static int advising_recorded(const struct advising *a, char *out, size_t size)
 	out[0] = '\0';
 	if (a->recorded < 0)
 		return 0;
-	i = replayed_factor(a->s, a->point, (size_t)a->recorded, (size_t)a->best);
+	i = advising_factor(a, (size_t)a->recorded);
 	back = (struct interval){
 		.mean = 1 / i.mean, .low = 1 / i.high, .high = 1 / i.low, .n = i.n};
 	if (stats_above(i, 1)) {
@@ -180,6 +202,16 @@ static bool advising_has_intervals(const struct advising *a)
 	       outcome_has_interval(replayed_outcome(a->s, a->point, (size_t)a->best));
 }
 
+/* Returns whether several policies ran, and no result depends on which. */
+static bool advising_all_same(const struct advising *a)
+{
+	for (size_t k = 0; k < a->s->nseries; k++)
+		if ((int)k != a->recorded && isfinite(replayed_mean(a, k)) &&
+		    replayed_mean(a, k) != replayed_mean(a, (size_t)a->best))
+			return false;
+	return a->policies > 1 && a->recorded < 0;
+}
+
 static void advising_conclude(const struct advising *a, struct replayed_advice *out)
 {
 	const char *words = replayed_measure_words(a->s), *label = a->s->series[a->best].label;
@@ -196,6 +228,15 @@ static void advising_conclude(const struct advising *a, struct replayed_advice *
 	snprintf(out->text, sizeof(out->text), "%s of %.40s: %s%s%s%s%s", words, label, against,
 		 *against && *alike ? "; " : "", alike,
 		 (*against || *alike) && *recorded ? "; " : "", recorded);
+	if (a->s->npoints > 1 && a->recorded >= 0) {
+		/* What was recorded ran on the log's own machines, not on those of the point. */
+		if (a->policies == 1) {
+			snprintf(out->verdict, sizeof(out->verdict),
+				 "no other policy was replayed here");
+			return;
+		}
+		better = 0;
+	}
 	if (better < 0)
 		snprintf(out->verdict, sizeof(out->verdict),
 			 "nothing is recommended: what was recorded is better");
@@ -219,6 +260,11 @@ void replayed_advise(const struct sweep *s, size_t point, struct replayed_advice
 		snprintf(out->text, sizeof(out->text), "no job ended under any policy");
 		return;
 	}
+	if (advising_all_same(&a)) {
+		snprintf(out->text, sizeof(out->text), "%s is the same under all policies",
+			 replayed_measure_words(s));
+		return;
+	}
 	if (!advising_has_intervals(&a)) {
 		snprintf(out->text, sizeof(out->text),
 			 "%.40s has the least %s, but jobs arrive in %u week%s, and %d are needed "
@@ -232,26 +278,6 @@ void replayed_advise(const struct sweep *s, size_t point, struct replayed_advice
 		snprintf(out->text, sizeof(out->text), "%.40s ran alone", s->series[a.best].label);
 	else
 		advising_conclude(&a, out);
-}
-
-void replayed_tell_advice(const struct sweep *s, FILE *f)
-{
-	struct replayed_advice advice;
-
-	fputc('\n', f);
-	for (size_t p = 0; p < s->npoints; p++) {
-		size_t at = 0;
-
-		replayed_advise(s, p, &advice);
-		if (s->npoints > 1) {
-			int n = fprintf(f, "%s%s%s: ", s->x_name, *s->x_name ? "=" : "",
-					s->points[p].label);
-
-			at = n > 0 ? (size_t)n : 0;
-		}
-		table_paragraph(f, at, 2, advice.text);
-		fprintf(f, "%s%s\n", s->npoints > 1 ? "  " : "", advice.verdict);
-	}
 }
 
 /* --- classes and users ---------------------------------------------------------------- */
@@ -283,11 +309,11 @@ static void replayed_extreme(struct replayed_user *most, const struct replayed_u
 		*most = *user;
 }
 
-void replayed_compare_users(const struct sweep *s, size_t point, size_t base, size_t k,
-			    struct replayed_users *out)
+void replayed_compare_users(const struct sweep *s, struct replayed_cell base,
+			    struct replayed_cell new, struct replayed_users *out)
 {
-	const struct outcome *before = replayed_outcome(s, point, base);
-	const struct outcome *after = replayed_outcome(s, point, k);
+	const struct outcome *before = replayed_outcome(s, base.point, base.series);
+	const struct outcome *after = replayed_outcome(s, new.point, new.series);
 
 	*out = (struct replayed_users){.gains.user = -1, .loses.user = -1};
 	/* Both lists are in order of the user. */
@@ -389,7 +415,7 @@ static int replayed_users_table(const struct sweep *s, FILE *f)
 		return -ENOMEM;
 	fprintf(f,
 		"\nusers with %d jobs or more whose mean bounded slowdown is better or worse\n"
-		"by more than %g %% than under %s, and the user with the largest change\n",
+		"by more than %g %% than under %s, and who changes most (user: from, to)\n",
 		REPLAYED_JOBS_MIN, 100 * REPLAYED_CLEARLY, s->series[base].label);
 	for (size_t i = 0; i < 5; i++)
 		table_set(&t, 0, i + 1, "%s", heads[i]);
@@ -398,7 +424,8 @@ static int replayed_users_table(const struct sweep *s, FILE *f)
 
 		if (k == base)
 			continue;
-		replayed_compare_users(s, 0, base, k, &u);
+		replayed_compare_users(s, (struct replayed_cell){0, base},
+				       (struct replayed_cell){0, k}, &u);
 		row++;
 		table_set(&t, row, 0, "%s", s->series[k].label);
 		table_set(&t, row, 1, "%u", u.users);
@@ -414,12 +441,108 @@ static int replayed_users_table(const struct sweep *s, FILE *f)
 
 int replayed_effects(const struct sweep *s, FILE *f)
 {
-	int ret = 0;
+	int ret;
 
 	if (!s->batch || s->npoints != 1 || !replayed_weeks(s))
 		return 0;
 	ret = replayed_classes(s, f);
 	return ret || s->nseries < 2 ? ret : replayed_users_table(s, f);
+}
+
+/* --- points of a sweep ------------------------------------------------------------------ */
+
+/* How a series does at a point, compared with the first point of the sweep. */
+struct replayed_step {
+	struct interval change; /* of the mean, as a share of it; n = 0: its interval is unknown */
+	double ended_first, ended; /* jobs */
+	struct replayed_users users;
+};
+
+/* Returns whether there is anything to compare. */
+static bool replayed_step(const struct sweep *s, size_t point, size_t series,
+			  struct replayed_step *out)
+{
+	struct replayed_cell first = {0, series}, here = {point, series};
+	enum measure m = replayed_measure(s);
+	struct interval factor = replayed_factor(s, first, here);
+
+	out->change = (struct interval){
+		.mean = sweep_mean(s, point, series, m).mean / sweep_mean(s, 0, series, m).mean - 1,
+		.low = 1 / factor.high - 1,
+		.high = 1 / factor.low - 1,
+		.n = factor.n,
+	};
+	out->ended_first = sweep_mean(s, 0, series, M_COMPLETED).mean;
+	out->ended = sweep_mean(s, point, series, M_COMPLETED).mean;
+	replayed_compare_users(s, first, here, &out->users);
+	return isfinite(out->change.mean) && !recorded_is(s->series[series].policy);
+}
+
+/* Writes "74 % [67, 79] less". */
+static void replayed_step_words(const struct replayed_step *step, char *out, size_t size)
+{
+	struct interval i = step->change;
+	bool less = i.mean < 0;
+	double low = less ? -i.high : i.low, high = less ? -i.low : i.high;
+
+	if (i.mean == 0)
+		snprintf(out, size, "the same");
+	else if (!i.n)
+		snprintf(out, size, "%.2g %% %s, without an interval", 100 * fabs(i.mean),
+			 less ? "less" : "more");
+	else
+		snprintf(out, size, "%.2g %% [%.2g, %.2g] %s%s", 100 * fabs(i.mean), 100 * low,
+			 100 * high, less ? "less" : "more",
+			 low > 0 ? "" : ", which is not told apart");
+}
+
+/* Says what point P brings to series K, and to whom. */
+static void replayed_tell_points(const struct sweep *s, size_t p, size_t k, FILE *f)
+{
+	struct replayed_step step;
+	char words[120], users[160] = "", other[96] = "", text[REPLAYED_TEXT];
+	int n;
+
+	if (!replayed_step(s, p, k, &step))
+		return;
+	replayed_step_words(&step, words, sizeof(words));
+	if (step.users.users)
+		snprintf(users, sizeof(users),
+			 "; of %u users with %d jobs or more, %u are better and %u worse off by "
+			 "more than %g %%",
+			 step.users.users, REPLAYED_JOBS_MIN, step.users.better, step.users.worse,
+			 100 * REPLAYED_CLEARLY);
+	if (step.ended != step.ended_first)
+		snprintf(other, sizeof(other),
+			 "; these are not the same jobs: %.0f ended, not %.0f", step.ended,
+			 step.ended_first);
+	n = fprintf(f, "%.40s, %s%s%s rather than %s: ", s->series[k].label, s->x_name,
+		    *s->x_name ? "=" : "", s->points[p].label, s->points[0].label);
+	snprintf(text, sizeof(text), "%s %s%s%s", replayed_measure_words(s), words, users, other);
+	table_paragraph(f, n > 0 ? (size_t)n : 0, 2, text);
+}
+
+void replayed_tell_advice(const struct sweep *s, FILE *f)
+{
+	struct replayed_advice advice;
+
+	fputc('\n', f);
+	for (size_t p = 0; p < s->npoints; p++) {
+		size_t at = 0;
+
+		replayed_advise(s, p, &advice);
+		if (s->npoints > 1) {
+			int n = fprintf(f, "%s%s%s: ", s->x_name, *s->x_name ? "=" : "",
+					s->points[p].label);
+
+			at = n > 0 ? (size_t)n : 0;
+		}
+		table_paragraph(f, at, 2, advice.text);
+		fprintf(f, "%s%s\n", s->npoints > 1 ? "  " : "", advice.verdict);
+	}
+	for (size_t p = 1; p < s->npoints; p++)
+		for (size_t k = 0; k < s->nseries; k++)
+			replayed_tell_points(s, p, k, f);
 }
 
 /* --- for programs --------------------------------------------------------------------- */
@@ -436,7 +559,8 @@ static json_t *replayed_json_users(const struct sweep *s, size_t point, size_t k
 {
 	struct replayed_users u;
 
-	replayed_compare_users(s, point, replayed_base(s), k, &u);
+	replayed_compare_users(s, (struct replayed_cell){point, replayed_base(s)},
+			       (struct replayed_cell){point, k}, &u);
 	return json_pack("{s:s, s:i, s:i, s:i, s:o, s:o}", "against",
 			 s->series[replayed_base(s)].label, "users", (int)u.users, "better",
 			 (int)u.better, "worse", (int)u.worse, "gains_most",
@@ -474,6 +598,31 @@ static json_t *replayed_json_used(const struct sweep_used *used)
 			 (json_int_t)jobs, "left_out", left);
 }
 
+static json_t *replayed_json_than_first(const struct sweep *s, size_t point)
+{
+	json_t *out = json_object();
+
+	for (size_t k = 0; k < s->nseries; k++) {
+		struct replayed_step step;
+		json_t *one;
+
+		if (!replayed_step(s, point, k, &step))
+			continue;
+		one = json_pack("{s:f, s:f, s:f}", "change", step.change.mean, "ended_first",
+				step.ended_first, "ended", step.ended);
+		if (step.change.n)
+			json_object_update_new(one, json_pack("{s:f, s:f}", "low", step.change.low,
+							      "high", step.change.high));
+		if (step.users.users)
+			json_object_update_new(one, json_pack("{s:i, s:i, s:i}", "users",
+							      (int)step.users.users, "better",
+							      (int)step.users.better, "worse",
+							      (int)step.users.worse));
+		json_object_set_new(out, s->series[k].label, one);
+	}
+	return out;
+}
+
 static json_t *replayed_json_points(const struct sweep *s)
 {
 	json_t *out = json_array();
@@ -497,6 +646,9 @@ static json_t *replayed_json_points(const struct sweep *s)
 						    : json_string(s->series[advice.policy].label),
 				  "verdict", advice.verdict, "advice", advice.text, "effects",
 				  series));
+		if (p)
+			json_object_set_new(json_array_get(out, p), "than_first",
+					    replayed_json_than_first(s, p));
 	}
 	return out;
 }

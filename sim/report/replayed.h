@@ -16,6 +16,10 @@ struct replayed_advice {
 	char verdict[128];	  /* "recommended: ...", "nothing is told apart" */
 };
 
+struct replayed_cell {
+	size_t point, series;
+};
+
 /* How a series treats the users, compared with another. */
 struct replayed_users {
 	unsigned int users, better, worse;
@@ -27,17 +31,20 @@ struct replayed_users {
 
 /* The measure that a replay is judged by. */
 enum measure replayed_measure(const struct sweep *s);
+bool replayed_is_bs(const struct sweep_series *series);
+/* Whether any policy lets jobs share processors: all but bs and what was recorded do. */
+bool replayed_shares(const struct sweep *s);
 /* Number of weeks that the jobs of the sweep arrived in. */
 uint32_t replayed_weeks(const struct sweep *s);
 /* Says whether the results have intervals, and of what; ends with a newline. */
 void replayed_tell_intervals(const struct sweep *s, FILE *f);
 void replayed_advise(const struct sweep *s, size_t point, struct replayed_advice *out);
-/* What users of BASE get under series K. */
-void replayed_compare_users(const struct sweep *s, size_t point, size_t base, size_t k,
-			    struct replayed_users *out);
+/* What users of BASE get in NEW. */
+void replayed_compare_users(const struct sweep *s, struct replayed_cell base,
+			    struct replayed_cell new, struct replayed_users *out);
 /* Prints classes and users of a replay with one point.  0, -ENOMEM. */
 int replayed_effects(const struct sweep *s, FILE *f);
-/* Prints the last lines: what to choose at each point. */
+/* Prints the last lines: what to choose at each point, and what the other points bring. */
 void replayed_tell_advice(const struct sweep *s, FILE *f);
 /* Adds to OUT what only replays have. */
 void replayed_json(const struct sweep *s, json_t *out);

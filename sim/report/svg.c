@@ -85,7 +85,8 @@ static void svg_escaped(FILE *f, const char *text)
 		else if (*text == '>')
 			fputs("&gt;", f);
 		else
-			fputc(*text, f);
+			/* XML allows hardly any control character. */
+			fputc((unsigned char)*text < ' ' ? ' ' : *text, f);
 	}
 }
 

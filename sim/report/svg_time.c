@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "sim/experiments/recorded_run.h"
 #include "sim/report/svg.h"
 
 #define TICS 4
@@ -100,11 +101,16 @@ static void time_panel(const struct sweep *s, size_t n, FILE *f)
 	for (size_t p = 0; p < s->npoints; p++) {
 		for (size_t k = 0; k < s->nseries; k++, line++) {
 			char title[160];
+			bool points;
 
+			/* What a log recorded is the same at each point, on its own machines. */
+			if (p && recorded_is(s->series[k].policy))
+				continue;
+			points = s->npoints > 1 && !recorded_is(s->series[k].policy);
 			snprintf(title, sizeof(title), "%s%s%s",
 				 s->nseries > 1 ? s->series[k].label : "",
-				 s->nseries > 1 && s->npoints > 1 ? ", " : "",
-				 s->npoints > 1 ? s->points[p].label : "");
+				 s->nseries > 1 && points ? ", " : "",
+				 points ? s->points[p].label : "");
 			fprintf(f,
 				"%s$t%zu_%zu using 1:%zu with lines linecolor rgb '%s' linewidth "
 				"%.2f dashtype %zu title ",
@@ -166,11 +172,14 @@ void svg_use(const struct report *r, FILE *f)
 		double low, high;
 		struct axis a;
 
-		axis_fit_between(&a, 0, 1, TICS);
+		bool any = panel_range(s, &use_panels[i], &low, &high);
+
+		/* A log may say that more processors were busy than the machine has. */
+		axis_fit_between(&a, 0, any ? fmax(high, 1) : 1, TICS);
 		svg_y_axis(&a, use_panels[i].title, f);
 		if (i + 1 == n)
 			fputs("set xlabel 'time (days)'\n", f);
-		if (panel_range(s, &use_panels[i], &low, &high))
+		if (any)
 			time_panel(s, i, f);
 		else
 			svg_empty(f);

@@ -73,6 +73,12 @@ void table_print(const struct table *t, FILE *f)
 	} while (from < t->columns);
 }
 
+void table_text(FILE *f, const char *text, size_t n)
+{
+	for (size_t i = 0; i < n && text[i]; i++)
+		fputc((unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i], f);
+}
+
 void table_paragraph(FILE *f, size_t at, size_t indent, const char *text)
 {
 	bool first = true;
@@ -85,7 +91,8 @@ void table_paragraph(FILE *f, size_t at, size_t indent, const char *text)
 			at = indent;
 			first = true;
 		}
-		fprintf(f, "%s%.*s", first ? "" : " ", (int)n, word);
+		fputs(first ? "" : " ", f);
+		table_text(f, word, n);
 		at += n + !first;
 		first = false;
 		word += n + strspn(word + n, " ");

@@ -25,9 +25,11 @@ __attribute__((format(printf, 4, 5))) void table_set(struct table *t, size_t row
 						     const char *fmt, ...);
 /* Prints the table; the first column is left-aligned, the others right-aligned. */
 void table_print(const struct table *t, FILE *f);
+/* Prints N bytes of TEXT at most; '?' stands for a control character, as names may hold them. */
+void table_text(FILE *f, const char *text, size_t n);
 /*
- * Prints TEXT in lines that fit.  The first line begins at column AT, the others after
- * INDENT blanks.
+ * Prints TEXT, as table_text() does, in lines that fit.  The first line begins at column AT, the
+ * others after INDENT blanks.
  */
 void table_paragraph(FILE *f, size_t at, size_t indent, const char *text);
 

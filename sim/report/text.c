@@ -65,7 +65,7 @@ static int grid(const struct report *r, FILE *f)
 
 	if (table_init(&t, s->npoints + 1, s->nseries + 1))
 		return -ENOMEM;
-	fprintf(f, "%s, ", measure_title(r->y));
+	fprintf(f, "%s,%c", measure_title(r->y), s->keep_outcomes ? '\n' : ' ');
 	tell_seeds(s, f);
 	table_set(&t, 0, 0, "%s", s->x_name);
 	for (size_t k = 0; k < s->nseries; k++)
@@ -316,7 +316,9 @@ int report_text(const struct report *r, FILE *f)
 	const char *nodes = settings_get(&s->settings, "nodes");
 	int ret;
 
-	fprintf(f, "%s: %s\n", s->id, s->title);
+	fprintf(f, "%s: ", s->id);
+	table_text(f, s->title, SIZE_MAX);
+	fputc('\n', f);
 	if (s->source[0]) {
 		fputs("workload: ", f);
 		table_paragraph(f, 10, 2, s->source);

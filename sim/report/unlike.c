@@ -12,6 +12,7 @@
 
 #include "sim/experiments/effect.h"
 #include "sim/experiments/tables.h"
+#include "sim/report/replayed.h"
 
 /*
  * The value that PAPER sets for the parameter NAME, or NULL.  Studies of probes and of a whole
@@ -100,7 +101,8 @@ char *report_unlike(const struct sweep *s)
 	FILE *f;
 	int ret;
 
-	if (!sweep_units(s))
+	/* A batch queue shares nothing, which is all that the papers' parameters are about. */
+	if (!sweep_units(s) || (s->batch && !replayed_shares(s)))
 		return strdup("");
 	if (sweep_unit_settings(s, 0, &all))
 		return NULL;

@@ -140,7 +140,8 @@ static int reader_check_order(struct reader *r, const struct record *record, str
 	if (record->arrival_ms < r->last_ms) {
 		snprintf(found, sizeof(found), "%.10g", record->arrival_ms / 1000);
 		return lines_fail(&r->lines, record->column, found, strlen(found), err,
-				  "an arrival not before that of the row above (%.10g s)",
+				  "an arrival not before that of the row above (%.10g s; sort the "
+				  "rows by arrival)",
 				  r->last_ms / 1000);
 	}
 	r->last_ms = record->arrival_ms;
@@ -335,6 +336,21 @@ static int reader_scan(struct reader *r, struct iocom_err *err)
 	return hash_end(&hash, r->info.hash);
 }
 
+/* Says why no record is used. */
+static int reader_tell_none(const struct reader *r, struct iocom_err *err)
+{
+	char why[400] = "";
+	size_t at = 0;
+
+	for (unsigned int i = 0; i < WORKLOAD_LEFT_COUNT && at < sizeof(why); i++)
+		if (r->left[i])
+			at += (size_t)snprintf(why + at, sizeof(why) - at, "%s %llu %s",
+					       at ? "," : ":", (unsigned long long)r->left[i],
+					       workload_left_words(i));
+	return iocom_err_set(err, -EINVAL, "%s: none of its %llu records is used%s",
+			     source_name(r->source), (unsigned long long)r->record, why);
+}
+
 static int reader_finish(struct reader *r, struct iocom_err *err)
 {
 	uint32_t n = r->options.nodes ? r->options.nodes : r->own_nodes ? r->own_nodes : 1;
@@ -343,10 +359,7 @@ static int reader_finish(struct reader *r, struct iocom_err *err)
 		return iocom_err_set(err, -EINVAL, "%s: the trace has no job",
 				     source_name(r->source));
 	if (!r->info.jobs)
-		return iocom_err_set(err, -EINVAL,
-				     "%s: none of its %llu records is a job that the options let "
-				     "through",
-				     source_name(r->source), (unsigned long long)r->record);
+		return reader_tell_none(r, err);
 	name_synthetic(r);
 	r->info.nodes = r->missing & HOLDS_HOME && n > r->homes_seen ? n : r->homes_seen;
 	r->info.cores = r->own_cores;

@@ -66,9 +66,10 @@ static void swf_header(struct reader *r, const char *p)
 	else if (!strncmp(p, "MaxProcs:", 9))
 		to = &s->procs;
 	if (to) {
-		unsigned long n = strtoul(p + 9, NULL, 10);
+		long long n = strtoll(p + 9, NULL, 10);
 
-		*to = n < READER_NODES_MAX ? (uint32_t)n : READER_NODES_MAX;
+		/* -1 is unknown in this format; what no machine has is taken as unknown, too. */
+		*to = n > 0 && n <= READER_NODES_MAX ? (uint32_t)n : 0;
 		r->own_nodes = s->nodes ? s->nodes : s->procs;
 		r->own_processors = s->procs ? s->procs : s->nodes;
 		r->own_cores = s->nodes && s->procs >= s->nodes ? (double)(s->procs / s->nodes) : 0;

@@ -105,6 +105,27 @@ tap_is "points are numbers of machines" "$(jq -c '[.results[] | select(.series =
 tap_is "more machines, less waiting; all jobs fit into 16" \
 	"$(jq -c '[.results[] | select(.series == "bs").measures] |
 		[.[1].wait_s.mean < .[0].wait_s.mean, .[0].completed.mean, .[1].completed.mean]' sweep/replay.json)" '[true,697,698]'
+tap_is "what a point brings, compared with the first" \
+	"$(jq -c '.replay.points | [.[0].than_first, (.[1].than_first | keys), (.[1].than_first.bs |
+		(.change < 0 and .low < .change and .change < .high), .ended_first, .ended, .users)]' sweep/replay.json)" \
+	'[null,["bs"],true,697,698,4]'
+tap_is "is the ratio of the means" "$(jq '[.results[] | select(.series == "bs").measures.bounded_slowdown.mean] as [$a, $b] |
+	.replay.points[1].than_first.bs.change - ($b / $a - 1) | fabs < 1e-6' sweep/replay.json)" true
+tap_like "and the last sentence" "$(tail -n 3 text | tr '\n' ' ' | tr -s ' ')" \
+	'bs, nodes=16 rather than 8: mean bounded slowdown [0-9]+ % \[[0-9]+, [0-9]+\] less; of 4 users with 10 jobs or more, [0-4] are better and [0-4] worse off by more than 10 %; these are not the same jobs: 698 ended, not 697 $'
+tap_is "what other machines recorded recommends nothing at a point" \
+	"$(jq -c '[.replay.points[].recommended]' sweep/replay.json)" '[null,null]'
+if command -v gnuplot >/dev/null; then
+	tap_is "the figure has what was recorded once" \
+		"$(grep -o '>recorded[^<]*' sweep/replay.utilisation.svg)" ">recorded"
+else
+	tap_skip "the figure has what was recorded once" "gnuplot is not installed"
+fi
+tap_is "a sweep's lines are no wider than 80 columns" "$(grep -v '^written:' text | awk 'length > 80')" ""
+tap_is "and explain only what the table shows" "$(grep -c -e '^wait ' -e '^turnaround ' -e '^slowdown p95' text)" 0
+replay certain.swf --sweep nodes=8,9 --json >certain-sweep.json
+tap_is "policies are compared with each other at each point" \
+	"$(jq -c '[.replay.points[].recommended]' certain-sweep.json)" '["bs","bs"]'
 replay log.swf --policy iocm-re --set load.io_per_ms=0.001 --set load.jobs_max=60 \
 	--sweep nodes.disk_mb_per_s=20,80 --json >disks.json
 tap_is "disks can be swept" "$? $(jq -c '[.results[] | select(.series == "iocm-re") |
@@ -130,6 +151,64 @@ replay log.swf --check --sweep nodes=1,2 >/dev/null
 tap_like "--check has no sweep" "$? $(cat err)" '^2 .*--check takes no --sweep'
 replay log.swf --measure luck >/dev/null
 tap_like "an unknown measure" "$? $(cat err)" "^2 .*there is no 'luck'"
+# The recorded row reads no parameter of a policy: it does not make such a setting one with an effect.
+replay log.swf --policy bs --set com_decision=2 >/dev/null
+tap_like "a setting that nothing reads" "$? $(cat err)" '^2 .*com_decision has no effect here: only these policies read it: com'
+replay log.swf --policy bs --sweep w_io=0.2,0.4 >/dev/null
+tap_like "nor may it be swept" "$? $(cat err)" '^2 .*w_io has no effect here'
+replay log.swf --policy bs --set warmup_ms=60000 --json >/dev/null
+tap_is "both read the time to leave out" "$? $(cat err)" "0 "
+replay log.swf --policy bs --sweep nodes=8,16,8 >/dev/null
+tap_like "a value that is swept twice" "$? $(cat err)" '^2 .*--sweep: nodes=8xhost:cores=1 is given twice'
+replay log.swf --policy bs --json --sweep nodes=8,16,81 >/dev/null
+tap_is "but one may begin like another" "$? $(cat err)" "0 "
+tap_is "the papers' settings are named for policies that share, not for a batch queue" \
+	"$(for p in bs nlb; do replay log.swf --policy "$p" --set load.jobs_max=50 --out "unlike-$p" | grep -c '^unlike'; done | xargs)" "0 1"
+replay log.swf --policy '' >/dev/null
+tap_like "no policy at all" "$? $(cat err)" '^2 .*--policy: expected A,B'
+printf '; MaxProcs: 8\n1 0 5 100 16 1 -1 16 100 -1 1 1 1 1 1 -1 -1 -1\n2 9 5 -1 4 1 -1 4 100 -1 1 1 1 1 1 -1 -1 -1\n' >none.swf
+replay none.swf >/dev/null
+tap_like "why no job is used" "$? $(cat err)" '^1 .*none of its 2 records is used: 1 never ran or hold no work, 1 need more processors'
+for procs in -1 -5 0 4000000000 99999999999999999999 none; do
+	printf '; MaxProcs: %s\n1 0 5 100 4 1 -1 4 100 -1 1 1 1 1 1 -1 -1 -1\n' "$procs" >header.swf
+	replay header.swf --policy bs --json | jq -r '.facts["set nodes"]'
+done >sizes
+tap_is "a header without a number of processors: as many as the widest job" "$(sort sizes | uniq -c | xargs)" "6 4xhost:cores=1"
+# A name may hold anything: it neither controls the terminal nor breaks a figure.
+name=$(printf '\033[31m<b>"\\&\a.swf')
+cp log.swf "$name"
+replay "$name" --policy bs --set load.jobs_max=50 --out named >text
+tap_is "a hostile name: 0" "$? $(cat err)" "0 "
+tap_is "no control character is printed" "$(LC_ALL=C grep -c '[[:cntrl:]]' text)" 0
+tap_like "the name is there" "$(head -n 1 text)" '^replay: [?]\[31m<b>"\\&[?].swf$'
+if command -v gnuplot >/dev/null; then
+	tap_is "figures are XML" "$(python3 -c 'import sys, xml.dom.minidom
+for f in sys.argv[1:]: xml.dom.minidom.parse(f)' named/*.svg 2>&1)" ""
+else
+	tap_skip "figures are XML" "gnuplot is not installed"
+fi
+replay "no$name" >/dev/null
+tap_is "nor in an error" "$? $(LC_ALL=C grep -c '[[:cntrl:]]' err)" "1 0"
+# Recorded jobs overlap: more processors were busy than there are, and the axis shows it.
+awk 'BEGIN { print "; MaxProcs: 8"; for (i = 0; i < 40; i++) print i, i * 3600, 0, 7000, 8, 1, -1, 8, 7000, -1, 1, 1, 1, 1, 1, -1, -1, -1 }' >over.swf
+replay over.swf --policy bs --out over >/dev/null
+if command -v gnuplot >/dev/null; then
+	tap_true "the axis of busy processors goes beyond 1 if a log does" grep '>2</' over/replay.utilisation.svg
+else
+	tap_skip "the axis of busy processors goes beyond 1 if a log does" "gnuplot is not installed"
+fi
+replay log.swf --policy bs --set sample_ms=0.001 >/dev/null
+tap_like "a time series without bounds" "$? $(cat err)" '^1 .*sample_ms=0.001 gives a time series of more than 1000000 points'
+timeout 60 "$build/iocom-sim" run --workload "$data/csd.csv" --nodes 6xhost --policy nlb --seeds 1 \
+	--set sample_ms=0.001 --out series >/dev/null 2>err
+tap_like "in a simulated run, too" "$? $(cat err)" '^1 .*sample_ms=0.001 gives a time series of more than 1000000 points'
+replay "$data/recording.jsonl" --json >own.json
+tap_is "iocom's own policy is compared by default" "$(jq '[.results[].series] | index("least-delay") != null' own.json)" true
+replay "$data/recording.jsonl" --policy nlb,cpu-re --json >own.json
+tap_is "where no policy changes anything, none is named" "$(jq -r '.replay.points[0].advice' own.json)" \
+	"mean slowdown is the same under all policies"
+replay "$data/recording.jsonl" --policy nlb --sweep nodes=2,4 --out same >text
+tap_like "nor does a point that changes nothing bring a percentage" "$(tail -n 1 text)" ': mean slowdown the same$'
 replay "$data/csd.csv" --policy recorded,nlb >/dev/null
 tap_like "only batch logs recorded an outcome" "$? $(cat err)" '^1 .*only the log of a batch system'
 timeout 60 "$build/iocom-sim" run --workload log.swf --nodes 8xhost --policy recorded 2>"$dir/err" >/dev/null

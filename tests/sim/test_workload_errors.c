@@ -62,7 +62,8 @@ static void test_columns8(void **state)
 		{"0 0 1 4 0 -1 0 0\n-1 0 1 4 0 -1 0 0\n",
 		 "t:2:1: expected the arrival time in s, a number from 0 to 1e+12, found \"-1\""},
 		{"5 0 1 4 0 -1 0 0\n\n3 0 1 4 0 -1 0 0\n",
-		 "t:3:1: expected an arrival not before that of the row above (5 s), found \"3\""},
+		 "t:3:1: expected an arrival not before that of the row above (5 s; sort the rows "
+		 "by arrival), found \"3\""},
 		{"0 0 -0.5 4 0 -1 0 0\n",
 		 "t:1:5: expected the duration in s, a number from 0 to 1e+12, found \"-0.5\""},
 		{"0 0 nan 4 0 -1 0 0\n",
@@ -156,7 +157,8 @@ static void test_swf(void **state)
 		 "t:2:9: expected the number of processors (column 5), a whole number from -1 to "
 		 "1000000, found \"1.5\""},
 		{"1 9 0 5 1 5 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1\n" SWF_ROW,
-		 "t:2:3: expected an arrival not before that of the row above (9 s), found \"0\""},
+		 "t:2:3: expected an arrival not before that of the row above (9 s; sort the rows "
+		 "by arrival), found \"0\""},
 		{"; MaxNodes: 2\n1 0 0 5 1 5 -1 1 -1 -1 1 bob 1 1 1 -1 -1 -1\n",
 		 "t:2:26: expected a column (-1: unknown), a number from -1e+15 to 1e+15, found "
 		 "\"bob\""},
@@ -246,13 +248,14 @@ static void test_options_leave_nothing(void **state)
 	(void)state;
 	o.from_s = 10;
 	refused("0 0 1 4 0 -1 0 0\n", &o,
-		"t: none of its 1 records is a job that the options let through");
+		"t: none of its 1 records is used: 1 are before load.from_s");
 	o = defaults();
 	o.min_cpu_ms = 6000;
-	refused(SWF_ROW, &o, "t: none of its 1 records is a job that the options let through");
+	refused(SWF_ROW, &o,
+		"t: none of its 1 records is used: 1 compute less than load.min_cpu_ms");
 	/* a job that never ran */
 	refused("2 0 0 -1 -1 5 -1 -1 -1 -1 1 1 1 1 1 -1 -1 -1\n", NULL,
-		"t: none of its 1 records is a job that the options let through");
+		"t: none of its 1 records is used: 1 never ran or hold no work");
 }
 
 static void test_lines(void **state)
