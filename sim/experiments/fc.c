@@ -73,10 +73,6 @@ static const struct series nlb_cm_wal_fc[] = {
 	"helps the disks as well; with the 4 MB of the paper WAL is tens of times better, but "    \
 	"FC-4.2 has no least slowdown then"
 
-#define WHY_SPREAD                                                                                 \
-	"the disks are nearly full, so means differ by a third from seed to seed and ten seeds "   \
-	"do not tell; with fewer arrivals they do"
-
 #define FAULTS_53 "1.6 1.7 1.8 1.9 2.0 2.1"
 
 static const struct claim abs_claims[] = {
@@ -130,8 +126,7 @@ static const struct claim buffer_claims[] = {
 	QUANTITATIVE(MINIMUM, "slowdown is least with a buffer of 210 MB", .a = "io", .at = "210",
 		     .calibrates = true, .reading = "this figure led to the size of tasks"),
 	ORDINAL(VALLEY, "slowdown falls below 210 MB and rises above", .a = "io", .at = "210",
-		.calibrates = true, .reading = "this figure led to the size of tasks",
-		.why = WHY_SPREAD, .bound = "GAP-FC"),
+		.calibrates = true, .reading = "this figure led to the size of tasks"),
 	CLAIMS_END,
 };
 
@@ -215,8 +210,7 @@ static const struct series policies_53[] = {
 static const struct claim claims_53[] = {
 	ORDINAL(BELOW, "WAL is far below NLB and CM", .a = "wal", .b = "nlb|cm", .calibrates = true,
 		.why = WHY_CM, .bound = "FC-SENS-MEM"),
-	ORDINAL(EQUAL, "IO is omitted, being about as WAL", .a = "io", .b = "wal",
-		.why = WHY_SPREAD, .bound = "GAP-FC"),
+	ORDINAL(EQUAL, "IO is omitted, being about as WAL", .a = "io", .b = "wal"),
 	ORDINAL(TREND, "NLB and CM are sensitive to the page-fault rate", .a = "nlb|cm",
 		.band = CLAIM_SENSITIVE,
 		.why = "a page fault is a delay of 8.1 ms here, little beside the queues at the "
@@ -224,8 +218,7 @@ static const struct claim claims_53[] = {
 		.bound = "READ-2"),
 	ORDINAL(CODE, "WAL and WAL-FC hardly depend on it", .a = "wal|wal-fc",
 		.printed = 1 + CLAIM_SENSITIVE, .code = claim_hardly_grows,
-		.reading = "from the first to the last rate they grow by less than 10 %",
-		.why = WHY_SPREAD, .bound = "GAP-FC"),
+		.reading = "from the first to the last rate they grow by less than 10 %"),
 	ORDINAL(BELOW, "feedback helps even without load balancing", .a = "feedback+nlb",
 		.b = "nlb", .why = WHY_STEP, .bound = "FC-CTRL-C"),
 	ORDINAL(CODE, "feedback brings more than balancing does", .a = "nlb", .b = "wal",

@@ -32,7 +32,7 @@ static bool in_paper(const struct report *r, const struct paper *p)
 /* Returns the reason that a judged claim needs, or NULL. */
 static const char *reason_of(const struct judged *j)
 {
-	return j->judgement.verdict == VERDICT_HOLDS ? NULL : j->claim->why;
+	return verdict_needs_reason(j->judgement.verdict) ? j->claim->why : NULL;
 }
 
 static struct told *reason_find(const struct reasons *all, const struct claim *c)

@@ -162,6 +162,9 @@ def check_reasons(page, claims):
     for table in page.iter(HTML + "table"):
         if table.get("class") == "heads":
             table.clear()
+    for item in page.iter(HTML + "li"):
+        if item.get("data-verdict") in ("holds", "undecided") and "why: " in text_of(item):
+            fault(f"a reason for what is not known to fail: {text_of(item)}")
     text = text_of(page)
     for why in {c["why"] for c in claims if c.get("why") and c["verdict"] != "holds"}:
         if text.count(why + ".") != 1:
