@@ -11,6 +11,7 @@
  *   walk.bpf.h    the sweep, faster           standin.bpf.h  TCP on older kernels
  *   disks.bpf.h   where a disk's numbers are  compat.bpf.h   kernel differences
  *   journal.bpf.h what file systems write for jobs
+ *   pairs.bpf.h   TCP connections of gangs
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>

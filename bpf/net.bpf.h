@@ -128,6 +128,7 @@ static __always_inline struct socket_state *socket_of(struct sock *sk)
 }
 
 #include "streams.bpf.h"
+#include "pairs.bpf.h"
 
 /* Returns where to count; NULL: this task is not counted. */
 static __always_inline struct talk *talker(void)
@@ -151,8 +152,11 @@ static __always_inline void count_local(struct sock *sk, u64 bytes)
 	if (BPF_CORE_READ_BITFIELD(sk, sk_kern_sock))
 		return;
 	talk = talker();
-	if (talk)
-		talk->local_bytes += bytes;
+	if (!talk)
+		return;
+	talk->local_bytes += bytes;
+	if (talk->gang)
+		pair_note(sk, talk->cgid, bytes, PAIR_SENT | PAIR_INSIDE);
 }
 
 static __always_inline void count_sent(struct sock *sk, u64 bytes)
@@ -173,6 +177,10 @@ static __always_inline void count_sent(struct sock *sk, u64 bytes)
 	socket = socket_of(sk);
 	if (socket && (socket->flags & SOCKET_KERNEL))
 		return;
+	if (talk->gang)
+		pair_note(sk, talk->cgid, bytes,
+			  socket && (socket->flags & SOCKET_LOCAL) ? PAIR_SENT | PAIR_INSIDE
+								   : PAIR_SENT);
 	if (socket && (socket->flags & SOCKET_LOCAL)) {
 		talk->local_bytes += bytes;
 		return;
@@ -192,6 +200,8 @@ static __always_inline void count_received(struct sock *sk, struct socket_state 
 {
 	struct remote_slot *slot;
 
+	if (talk->gang && !(socket->flags & SOCKET_KERNEL))
+		pair_note(sk, talk->cgid, bytes, socket->flags & SOCKET_LOCAL ? PAIR_INSIDE : 0);
 	if (socket->flags & (SOCKET_LOCAL | SOCKET_KERNEL)) {
 		if (socket->flags & SOCKET_LOCAL)
 			talk->local_bytes += bytes;
@@ -238,6 +248,8 @@ static __always_inline void received(struct sock *sk, u64 bytes, int flags)
 		if (socket)
 			count_received(sk, socket, talk, bytes);
 	}
+	if (talk->gang && talk->arrived)
+		pair_note(sk, talk->cgid, 0, PAIR_MESSAGE);
 	count_message(talk);
 }
 

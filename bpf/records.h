@@ -160,6 +160,55 @@ struct remote_slot {
 	__u64 received_messages;
 };
 
+#define GANGS_MAX 1024	/* cgroups of jobs whose connections are counted one by one */
+#define PAIRS_MAX 16384 /* their connections, by process */
+
+/* A TCP connection as a process of a gang uses it: a socket may belong to several processes. */
+struct pair_key {
+	__u64 cookie; /* of the socket; the kernel never gives it again */
+	__u64 cgid;
+	__u32 tgid;
+	__u32 pad;
+};
+
+struct pair_end {
+	__u32 address[4]; /* network order; an IPv4 address, also a mapped one, is in the first */
+	__u32 port;
+};
+
+struct pair_value {
+	__u64 start;	/* start time of the process */
+	__u64 noted_ns; /* when the process's burst was last noted (CLOCK_MONOTONIC) */
+	struct pair_end local, remote;
+	__u32 family;
+	__u32 inside; /* the other end is on this host */
+	__u64 sent_bytes;
+	__u64 received_bytes;
+	__u64 sent_messages;
+	__u64 received_messages; /* 0 if the other end is on this host: the sender's count */
+};
+
+/* A process of a gang that uses TCP. */
+struct gang_task_key {
+	__u64 cgid;
+	__u64 start; /* start time of the process (CLOCK_BOOTTIME ns) */
+	__u32 tgid;
+	__u32 pad;
+};
+
+struct gang_task_value {
+	__s64 rank;	/* by its environment; below 0: none was found, less 1 for each try */
+	__u64 last_ns;	/* its last send or receive (CLOCK_MONOTONIC) */
+	__u64 bursts;	/* runs of sends and receives without a gap of BURST_GAP_NS */
+	__u64 burst_ns; /* the time of these, in all */
+};
+#define BURST_GAP_NS  2000000
+#define BURST_NOTE_NS 100000 /* a connection notes bursts so seldom */
+#define RANK_MAX      4096   /* ranks are less */
+#define ENVIRON_WORDS 512    /* variables that are looked at, */
+#define ENVIRON_BYTES 131072 /* in so many bytes, */
+#define ENVIRON_TRIES 8	     /* so often */
+
 /* Events that could not be counted, by cause. */
 enum drop {
 	DROP_TASK_STORAGE,
@@ -172,6 +221,7 @@ enum drop {
 	DROP_JOB_DISKS,
 	DROP_REMOTES,
 	DROP_OTHER_REMOTES,
+	DROP_PAIRS,
 	DROPS,
 };
 

@@ -24,16 +24,18 @@
 
 /* What a thread did by TCP since its last fold. */
 struct talk {
-	u64 cgid;    /* its cgroup at the last look */
-	u32 looked;  /* `moves` + 1 at that look */
-	u32 arrived; /* slot, plus 1, of the remote that sent the running receive call's bytes */
+	u64 cgid;   /* its cgroup at the last look */
+	u32 looked; /* `moves` + 1 at that look */
+	/* slot, plus 1, of the remote that sent the running receive call's bytes */
+	u32 arrived : 31;
+	u32 gang : 1; /* its cgroup was a gang's at the last look */
 	u64 sent_bytes;
 	u64 received_bytes;
 	u64 sent_messages;
 	u64 received_messages;
 	u64 local_bytes;
 };
-#define ARRIVED_NOWHERE 0xffffffff /* the bytes came from another host, but have no slot */
+#define ARRIVED_NOWHERE 0x7fffffff /* the bytes came from another host, but have no slot */
 
 struct thread_state {
 	struct counters counters;
@@ -76,6 +78,10 @@ FOLD_MAP(late_even, struct process_key, struct late_value, 16384);
 FOLD_MAP(late_odd, struct process_key, struct late_value, 16384);
 FOLD_MAP(jobs_even, u64, struct counters, 4096);
 FOLD_MAP(jobs_odd, u64, struct counters, 4096);
+
+/* The cgroups of gangs; user space keeps it, and tells in `gangs_known` whether there are any. */
+FOLD_MAP(gangs, u64, u32, GANGS_MAX);
+__u32 gangs_known;
 
 const volatile __u64 cfg_scope_cgid = 0; /* 0: every task is in scope */
 const volatile __u32 cfg_scope_level = 0;
@@ -511,6 +517,8 @@ __noinline int talk_renew(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_state *state = thread_find(task);
 	struct talk_slot *slot;
+	bool gang;
+	u64 cgid;
 
 	if (!state)
 		return 0;
@@ -518,14 +526,17 @@ __noinline int talk_renew(void)
 		talk_leave(state);
 	if (!state->talk_slot && !(task->flags & PF_EXITING))
 		talk_enter(task, state);
-	state->talk.cgid = state->cgid;
+	state->talk.cgid = cgid = state->cgid;
 	state->talk.looked = state->looked;
+	gang = gangs_known && bpf_map_lookup_elem(&gangs, &cgid);
+	state->talk.gang = gang;
 	slot = talk_slot_at(state);
 	if (!slot)
 		return 0;
 	slot->start = task->start_boottime;
 	slot->talk.cgid = state->cgid;
 	slot->talk.looked = state->looked;
+	slot->talk.gang = gang;
 	return 0;
 }
 

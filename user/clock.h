@@ -5,6 +5,7 @@
 #define IOCOM_CLOCK_H
 
 #include <stdint.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define CLOCK_NS_PER_MS 1000000ull
@@ -37,6 +38,13 @@ static inline uint64_t clock_real_ns(void)
 static inline uint64_t clock_cpu_ns(void)
 {
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* The CPU time of USAGE in us, the program's and the kernel's for it. */
+static inline uint64_t clock_usage_us(const struct rusage *usage)
+{
+	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000 +
+	       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
 
 #endif

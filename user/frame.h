@@ -53,6 +53,8 @@ enum frame_type {
 	/* shim <-> CLI: bytes of the messages with which a job's data goes along
 	 * (user/data_stage.h); none from the shim: it is the client's turn */
 	FRAME_STAGE = 16,
+	/* shim <-> CLI: one message between a gang's launcher and its client (user/gang_plan.h) */
+	FRAME_GANG = 17,
 };
 
 #define FRAME_STREAMS	3

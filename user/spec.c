@@ -23,6 +23,9 @@ void spec_free(struct spec *spec)
 	free(spec->env);
 	free(spec->executable);
 	free(spec->cwd);
+	if (spec->gang)
+		explicit_bzero(spec->gang, spec->gang_length);
+	free(spec->gang);
 	*spec = (struct spec){0};
 }
 
@@ -82,19 +85,31 @@ static void pack_limits(msgpack_packer *pk, const struct spec *spec)
 		pack_limit(pk, spec->limits[i].hard);
 }
 
+static void pack_executable(msgpack_packer *pk, const struct spec *spec)
+{
+	if (spec->gang) {
+		pack_bin(pk, "executable", SPEC_EXECUTABLE_GANG, strlen(SPEC_EXECUTABLE_GANG));
+		pack_bin(pk, "gang_executable", spec->executable, strlen(spec->executable));
+		pack_bin(pk, "gang", spec->gang, spec->gang_length);
+	} else {
+		pack_bin(pk, "executable", spec->executable, strlen(spec->executable));
+	}
+}
+
 int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom_err *err)
 {
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
 	pack_begin(&pk, &buffer,
-		   16 + (spec->tty.wanted ? 1 : 0) + spec->worker + (spec->data ? 1 : 0));
+		   16 + (spec->tty.wanted ? 1 : 0) + spec->worker + spec->migratable +
+			   (spec->data ? 1 : 0) + (spec->gang ? 2 : 0));
 	pack_u64(&pk, "v", SPEC_VERSION);
 	pack_str(&pk, "job", spec->job);
 	pack_str(&pk, "node", spec->node);
 	pack_str(&pk, "nonce", spec->nonce);
 	pack_bin(&pk, "class", spec->class_name, strlen(spec->class_name));
-	pack_bin(&pk, "executable", spec->executable, strlen(spec->executable));
+	pack_executable(&pk, spec);
 	pack_bin(&pk, "cwd", spec->cwd, strlen(spec->cwd));
 	spec_pack_vector(&pk, "argv", spec->argv);
 	spec_pack_vector(&pk, "env", spec->env);
@@ -109,6 +124,8 @@ int spec_pack(const struct spec *spec, void **data, size_t *length, struct iocom
 	pack_bool(&pk, "detach", spec->detach);
 	if (spec->worker)
 		pack_bool(&pk, "worker", true);
+	if (spec->migratable)
+		pack_bool(&pk, "migratable", true);
 	pack_u64(&pk, "spool_bytes", spec->spool_bytes);
 	if (spec->data)
 		pack_u64(&pk, "data", spec->data);
@@ -259,11 +276,31 @@ static int take_later(const msgpack_object *map, struct spec *spec, struct iocom
 		return spec_bad(err, "detach");
 	if (unpack_get(map, "worker") && unpack_bool(map, "worker", &spec->worker))
 		return spec_bad(err, "worker");
+	if (unpack_get(map, "migratable") && unpack_bool(map, "migratable", &spec->migratable))
+		return spec_bad(err, "migratable");
 	if (unpack_get(map, "spool_bytes") && unpack_u64(map, "spool_bytes", &spec->spool_bytes))
 		return spec_bad(err, "spool_bytes");
 	if (unpack_get(map, "data") && (unpack_u64(map, "data", &data) || data > DATA_FLAGS))
 		return spec_bad(err, "data");
 	spec->data = (uint32_t)data;
+	return 0;
+}
+
+/* Takes the plan of a gang's part.  Returns 0 or negative errno. */
+static int take_gang(const msgpack_object *map, struct spec *spec, struct iocom_err *err)
+{
+	const msgpack_object *plan = unpack_get(map, "gang");
+
+	if (!plan)
+		return 0;
+	if (plan->type != MSGPACK_OBJECT_BIN || !plan->via.bin.size ||
+	    plan->via.bin.size > SPEC_GANG_MAX || spec->tty.wanted || spec->migratable)
+		return spec_bad(err, "gang");
+	spec->gang = malloc(plan->via.bin.size);
+	if (!spec->gang)
+		return iocom_err_set(err, -ENOMEM, "out of memory for the plan of a gang");
+	memcpy(spec->gang, plan->via.bin.ptr, plan->via.bin.size);
+	spec->gang_length = plan->via.bin.size;
 	return 0;
 }
 
@@ -283,9 +320,12 @@ static int spec_take_all(const msgpack_object *map, struct spec *spec, struct io
 	rc = take_names(map, spec, err);
 	if (!rc)
 		rc = take_later(map, spec, err);
+	if (!rc)
+		rc = take_gang(map, spec, err);
 	if (rc)
 		return rc;
-	rc = take_bytes(unpack_get(map, "executable"), PATH_MAX - 1, &spec->executable);
+	rc = take_bytes(unpack_get(map, spec->gang ? "gang_executable" : "executable"),
+			PATH_MAX - 1, &spec->executable);
 	if (rc || !spec->executable[0])
 		return spec_bad(err, "executable");
 	rc = take_bytes(unpack_get(map, "cwd"), PATH_MAX - 1, &spec->cwd);

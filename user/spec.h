@@ -26,6 +26,10 @@
 #define SPEC_CREDENTIAL_TTL_S 60
 /* Directory of a spec whose data goes along: the node makes one and names it. */
 #define SPEC_CWD_DATA "/nonexistent/data-goes-along"
+/* Executable in the packed spec of a gang's part: a node that knows no gangs finds no such program,
+ * rather than run the command once. */
+#define SPEC_EXECUTABLE_GANG "/nonexistent/a-gang-needs-a-newer-iocom"
+#define SPEC_GANG_MAX	     (256u << 10) /* GANG_PACKED_MAX */
 /* Job and node of a spec that goes with its submission: home, which starts it, names them. */
 #define SPEC_UNPLACED "unplaced"
 
@@ -52,10 +56,15 @@ struct spec {
 			    the target */
 	uint32_t grace_ms;    /* how long the job may go on without its client */
 	bool worker;	      /* a worker of iocom batch: only the batch gets its output */
+	bool migratable;      /* it has a pid namespace of its own, so that it can move */
 	bool detach;	      /* the job needs no client; its output is kept on the target's disk */
 	uint64_t spool_bytes; /* most bytes of output kept; 0: the target's own limit */
 	struct terminal tty;
 	uint32_t data; /* DATA_FLAG_*: the job's data goes along (data_stage.h) */
+	/* The job is a part of a gang: the packed plan (gang_plan.h), malloc'ed; NULL: it is not.
+	 */
+	void *gang;
+	size_t gang_length;
 };
 
 void spec_free(struct spec *spec); /* frees what it points to, not SPEC */

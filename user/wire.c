@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "iocom/array.h"
+#include "user/channel/bytes.h"
 
 #define OUT_MAX	   (2u << 20) /* far more than one data frame and all credits of a window */
 
@@ -279,14 +280,6 @@ bool wire_silent(struct wire *wire)
 	       info.tcpi_last_ack_recv > wire->silence_s * 1000;
 }
 
-static void wire_put_u32(uint8_t *at, uint32_t value)
-{
-	at[0] = (uint8_t)(value >> 24);
-	at[1] = (uint8_t)(value >> 16);
-	at[2] = (uint8_t)(value >> 8);
-	at[3] = (uint8_t)value;
-}
-
 uint32_t wire_u32(const uint8_t *at)
 {
 	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
@@ -301,8 +294,8 @@ uint64_t wire_u64(const uint8_t *at)
 static void put_place(uint8_t at[FRAME_DATA_HEAD], uint8_t stream, uint64_t offset)
 {
 	at[0] = stream;
-	wire_put_u32(at + 1, (uint32_t)(offset >> 32));
-	wire_put_u32(at + 5, (uint32_t)offset);
+	bytes_put_u32(at + 1, (uint32_t)(offset >> 32));
+	bytes_put_u32(at + 5, (uint32_t)offset);
 }
 
 int wire_data(struct wire *wire, uint8_t stream, uint64_t offset, const void *data, size_t length)
@@ -345,6 +338,6 @@ int wire_exit(struct wire *wire, uint8_t kind, uint32_t value, const char *text)
 {
 	uint8_t payload[5] = {kind};
 
-	wire_put_u32(payload + 1, value);
+	bytes_put_u32(payload + 1, value);
 	return wire_send(wire, FRAME_EXIT, payload, sizeof(payload), text, strlen(text));
 }

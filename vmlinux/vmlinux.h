@@ -91,6 +91,7 @@ typedef struct {
 	long counter;
 } atomic_long_t;
 struct mm_struct {
+	unsigned long env_start, env_end;
 	struct percpu_counter rss_stat[4];
 };
 typedef struct {
@@ -248,6 +249,8 @@ typedef struct {
 struct sock_common {
 	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num;
 	unsigned short skc_family;
 	unsigned char skc_state;
 	atomic64_t skc_cookie;

@@ -92,6 +92,7 @@ void pulse_own_vector(void *arg, struct iocom_vector *v)
 	struct vector_job *jobs;
 	size_t n = 0;
 
+	p->self.slots = p->base->set->slots;
 	jobs = p->jobs.vector(p->jobs.arg, &n);
 	vector_build(&p->measured, &p->self, host_now(p), jobs, n, since_sampled_ms(p), v);
 	vector_bound(v);

@@ -425,6 +425,18 @@ static void work_left(const struct vector_state *state, const struct vector_self
 	v->disk_left_ms = s.disk_left_ms;
 }
 
+/* A guest that was admitted in spite of the slots may have more tasks than there are. */
+static void free_slots(const struct vector_self *self, const struct vector_job *jobs, size_t njobs,
+		       struct iocom_vector *v)
+{
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < njobs; i++)
+		used += jobs[i].gang_tasks;
+	v->slots = self->slots < 0 ? v->cores : (uint32_t)self->slots;
+	v->slots_free = used < v->slots ? v->slots - (uint32_t)used : 0;
+}
+
 void vector_build(const struct vector_state *state, const struct vector_self *self,
 		  const struct host_reading *host, const struct vector_job *jobs, size_t njobs,
 		  double since_ms, struct iocom_vector *v)
@@ -465,6 +477,7 @@ void vector_build(const struct vector_state *state, const struct vector_self *se
 	memcpy(v->name, self->name, sizeof(v->name));
 	memcpy(v->address, self->address, sizeof(v->address));
 	memcpy(v->owner, self->owner, sizeof(v->owner));
+	free_slots(self, jobs, njobs, v);
 	add_jobs(jobs, njobs, v);
 	v->memory_available_mb = fmax(0, v->memory_mb - v->memory_requested_mb);
 	capacities(state, self, v);
@@ -487,6 +500,7 @@ bool vector_changed(const struct iocom_vector *old, const struct iocom_vector *n
 {
 	return old->bits != new->bits || old->accepts_jobs != new->accepts_jobs ||
 	       strcmp(old->owner, new->owner) != 0 || old->jobs != new->jobs ||
+	       old->slots != new->slots || old->slots_free != new->slots_free ||
 	       moved(old->run_queue, new->run_queue, part, 0.5) ||
 	       moved(old->explicit_per_ms, new->explicit_per_ms, part, 0.01) ||
 	       moved(old->memory_requested_mb, new->memory_requested_mb, part, 50) ||

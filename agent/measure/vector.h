@@ -124,6 +124,7 @@ struct vector_job {
 	double done_cpu_ms; /* CPU time here, at this node's speed */
 	double done_requests;
 	double done_disk_ms; /* the disk's time */
+	uint32_t gang_tasks; /* of its gang's tasks, those that are here; 0: it is no part of one */
 };
 
 /* The use of the caches of jobs' data: see struct iocom_vector. */
@@ -144,6 +145,7 @@ struct vector_self {
 	bool accepts_jobs;
 	char owner[IOCOM_NAME_MAX];
 	struct data_caches_use caches;
+	int64_t slots; /* for tasks of parallel jobs; below 0: one for each processor */
 };
 
 void vector_init(struct vector_state *state);

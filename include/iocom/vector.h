@@ -89,6 +89,9 @@ struct iocom_vector {
 	double cache_mb;
 	uint32_t cache_files;
 	uint32_t cache_hits, cache_misses, cache_evicted; /* files: found, copied, made room */
+
+	/* Tasks of parallel jobs: how many the node takes, and more now; 0, 0: it takes none. */
+	uint32_t slots, slots_free;
 };
 
 #endif

@@ -7,6 +7,12 @@
 #include <stdint.h>
 #include <string.h>
 
+static inline void bytes_put_u32(uint8_t out[4], uint32_t value)
+{
+	value = htobe32(value);
+	memcpy(out, &value, sizeof(value));
+}
+
 static inline void bytes_put_u64(uint8_t out[8], uint64_t value)
 {
 	value = htobe64(value);

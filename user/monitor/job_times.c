@@ -4,7 +4,7 @@
 
 static double communication_ms(const struct iocom_load *l, const struct job_times_network *network)
 {
-	double mb_per_s = network->mb_per_s > 0 ? network->mb_per_s : JOB_TIMES_NETWORK_MB_PER_S;
+	double mb_per_s = job_times_mb_per_s(network->mb_per_s);
 	double bytes = (double)l->sent_bytes + (double)l->received_bytes;
 	double messages = (double)l->sent_messages + (double)l->received_messages;
 

@@ -17,6 +17,12 @@
 
 #define JOB_TIMES_NETWORK_MB_PER_S 125.0 /* used if no bandwidth is configured */
 
+/* The bandwidth that communication is taken to have where MB_PER_S is configured; 0: nothing is. */
+static inline double job_times_mb_per_s(double mb_per_s)
+{
+	return mb_per_s > 0 ? mb_per_s : JOB_TIMES_NETWORK_MB_PER_S;
+}
+
 struct job_times_network {
 	double mb_per_s;   /* 0: unknown */
 	double message_ms; /* fixed cost of a message; the papers give none: 0 */

@@ -172,6 +172,10 @@ static void read_drops(struct monitor *monitor, const struct fold_result *result
 					"a send or receive is missing from its job's rows by "
 					"remote address (the job has it)",
 					0},
+		[DROP_PAIRS] = {"pairs",
+				"a gang's send or receive is missing from its connections: too "
+				"many of them (the job has it)",
+				0},
 	};
 	struct monitor_drop *out = monitor->drops;
 	size_t n = 0;
@@ -372,6 +376,11 @@ static void monitor_take_time(struct monitor *monitor, struct monitor_sample *sa
 void monitor_rest(struct monitor *monitor, bool resting)
 {
 	monitor->resting = resting;
+}
+
+int monitor_gang(struct monitor *monitor, uint64_t cgroup_id, bool is, struct iocom_err *err)
+{
+	return monitor_net_gang(&monitor->net, monitor->skel, cgroup_id, is, err);
 }
 
 int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struct iocom_err *err)

@@ -25,6 +25,7 @@ struct monitor_limits {
 	uint32_t ended_jobs; /* cgroups remembered */
 	uint32_t walk;	     /* number of tasks up to which the faster sweep is used */
 	uint32_t slots;	     /* threads, and connections, found the faster way; a power of 2 */
+	uint32_t pairs;	     /* connections of gangs */
 };
 
 struct monitor_config {
@@ -78,6 +79,36 @@ struct monitor_remote {
 	uint8_t address[16]; /* the address as in in_addr and in6_addr */
 	struct monitor_remote_counts counts;
 	struct monitor_remote_counts delta; /* since the previous reading */
+};
+
+/* One TCP connection of a gang, as one of its processes uses it. */
+struct monitor_pair {
+	uint64_t cgroup_id;
+	uint64_t start_ns; /* of the process, CLOCK_BOOTTIME */
+	uint32_t tgid;
+	int32_t rank;	 /* that its environment tells; -1: it has none */
+	uint16_t family; /* AF_INET, AF_INET6 */
+	uint16_t local_port, remote_port;
+	bool inside;			     /* the other end is on this node */
+	uint8_t local[16], remote[16];	     /* as in in_addr and in6_addr */
+	struct monitor_remote_counts counts; /* since it was noticed */
+	struct monitor_remote_counts delta;  /* since the previous reading */
+};
+
+/* A process of a gang that uses TCP; its numbers are those since the previous reading. */
+struct monitor_gang_task {
+	uint64_t cgroup_id, start_ns;
+	uint32_t tgid;
+	int32_t rank;
+	uint64_t bursts;   /* that began; a gap of 2 ms ends one */
+	uint64_t burst_ns; /* the time of bursts */
+};
+
+struct monitor_pairs {
+	const struct monitor_pair *list; /* unordered */
+	size_t n;
+	const struct monitor_gang_task *tasks;
+	size_t ntasks;
 };
 
 /* One cause of overflow, and how often it happened. */
@@ -148,6 +179,7 @@ struct monitor_sample {
 	} identity;
 	const struct monitor_remote *remotes; /* unordered */
 	size_t nremotes;
+	struct monitor_pairs pairs; /* of gangs (monitor_gang) */
 
 	/* Cumulative: counters of ended threads that found no job ("jobs" in `drops`). */
 	struct iocom_load lost;
@@ -224,6 +256,11 @@ int monitor_open(struct monitor **monitor, const struct monitor_config *config,
  * before.
  */
 void monitor_rest(struct monitor *monitor, bool resting);
+/*
+ * The tasks in CGROUP_ID are a gang's (or no more): their connections are counted one by one, in
+ * `pairs`. Returns 0 or negative errno with the reason in ERR.
+ */
+int monitor_gang(struct monitor *monitor, uint64_t cgroup_id, bool is, struct iocom_err *err);
 /* Makes a full reading. SAMPLE points into the monitor. */
 int monitor_sample(struct monitor *monitor, struct monitor_sample *sample, struct iocom_err *err);
 /*

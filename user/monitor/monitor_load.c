@@ -144,6 +144,7 @@ static void limit_maps(struct iocom_bpf *skel, const struct monitor_limits *limi
 	monitor_load_limit(skel->maps.jobs_odd, limits->jobs);
 	limit_disks(skel, limits->disks);
 	monitor_load_limit(skel->maps.ledger, limits->ledger);
+	monitor_load_limit(skel->maps.pairs, limits->pairs);
 	if (limits->slots) {
 		monitor_load_limit(skel->maps.talks, limits->slots);
 		monitor_load_limit(skel->maps.talk_owners, limits->slots);

@@ -41,6 +41,70 @@ static int release_slot(void *arg, unsigned slot, bool other)
 	return 0;
 }
 
+/* Reads the next elements of the table FD. */
+static int monitor_net_batch(int fd, bool first, __u32 *cursor, void *keys, void *values,
+			     size_t room)
+{
+	DECLARE_LIBBPF_OPTS(bpf_map_batch_opts, opts);
+	__u32 count = (__u32)room;
+
+	/* The call that reaches the end may bring elements, too; the next one brings none. */
+	if (!first && *cursor == UINT32_MAX)
+		return 0;
+	if (!bpf_map_lookup_batch(fd, first ? NULL : cursor, cursor, keys, values, &count, &opts))
+		return (int)count;
+	if (errno != ENOENT)
+		return -errno;
+	*cursor = UINT32_MAX;
+	return (int)count;
+}
+
+static int read_pairs(void *arg, bool first, struct pair_key *keys, struct pair_value *values,
+		      size_t room)
+{
+	struct monitor_net *net = arg;
+
+	return monitor_net_batch(net->pairs_fd, first, &net->cursor, keys, values, room);
+}
+
+static int read_gang_tasks(void *arg, bool first, struct gang_task_key *keys,
+			   struct gang_task_value *values, size_t room)
+{
+	struct monitor_net *net = arg;
+
+	return monitor_net_batch(net->tasks_fd, first, &net->tasks_cursor, keys, values, room);
+}
+
+static void remove_pair(void *arg, const struct pair_key *key)
+{
+	const struct monitor_net *net = arg;
+
+	bpf_map_delete_elem(net->pairs_fd, key);
+}
+
+static void remove_gang_task(void *arg, const struct gang_task_key *key)
+{
+	const struct monitor_net *net = arg;
+
+	bpf_map_delete_elem(net->tasks_fd, key);
+}
+
+static struct pairs *monitor_net_pairs(struct monitor_net *net, struct iocom_bpf *skel)
+{
+	const struct pairs_config config = {
+		.read = read_pairs,
+		.read_tasks = read_gang_tasks,
+		.remove = remove_pair,
+		.remove_task = remove_gang_task,
+		.arg = net,
+		.most = bpf_map__max_entries(skel->maps.pairs),
+	};
+
+	net->pairs_fd = bpf_map__fd(skel->maps.pairs);
+	net->tasks_fd = bpf_map__fd(skel->maps.gang_tasks);
+	return pairs_new(&config);
+}
+
 int monitor_net_init(struct monitor_net *net, struct iocom_bpf *skel, unsigned idle_ms,
 		     struct iocom_err *err)
 {
@@ -69,7 +133,9 @@ int monitor_net_init(struct monitor_net *net, struct iocom_bpf *skel, unsigned i
 				     strerror(errno));
 	config.slots = net->slots = slots;
 	net->remotes = remotes_new(&config);
-	if (!net->remotes)
+	if (net->remotes)
+		net->pairs = monitor_net_pairs(net, skel);
+	if (!net->remotes || !net->pairs)
 		return iocom_err_set(err, -ENOMEM, "cannot set up the table of remote addresses");
 	return 0;
 }
@@ -101,11 +167,41 @@ int monitor_net_read(struct monitor_net *net, uint64_t now_ns, struct monitor_sa
 	if (rc)
 		return iocom_err_set(err, rc, "cannot free the slots of remote addresses: %s",
 				     strerror(-rc));
+	rc = pairs_read(net->pairs, now_ns / 1000000, &sample->pairs);
+	if (rc)
+		return iocom_err_set(err, rc, "cannot read the connections of gangs: %s",
+				     strerror(-rc));
+	return 0;
+}
+
+int monitor_net_gang(struct monitor_net *net, struct iocom_bpf *skel, uint64_t cgroup_id, bool is,
+		     struct iocom_err *err)
+{
+	int fd = bpf_map__fd(skel->maps.gangs), rc = 0;
+	__u32 one = 1;
+
+	if (!is)
+		pairs_drop_gang(net->pairs, cgroup_id);
+	else
+		rc = pairs_add_gang(net->pairs, cgroup_id);
+	if (!rc && is && bpf_map_update_elem(fd, &cgroup_id, &one, BPF_ANY)) {
+		rc = -errno;
+		pairs_drop_gang(net->pairs, cgroup_id);
+	}
+	if (!is)
+		bpf_map_delete_elem(fd, &cgroup_id);
+	__atomic_store_n(&skel->bss->gangs_known, pairs_gangs(net->pairs) != 0, __ATOMIC_RELEASE);
+	/* Threads look again at their next send or receive. */
+	__atomic_fetch_add(&skel->bss->moves, 1, __ATOMIC_RELEASE);
+	if (rc)
+		return iocom_err_set(err, rc, "cannot count the connections of a gang: %s",
+				     strerror(-rc));
 	return 0;
 }
 
 void monitor_net_deinit(struct monitor_net *net)
 {
+	pairs_free(net->pairs);
 	remotes_free(net->remotes);
 	if (net->slots)
 		munmap(net->slots, net->mapped);

@@ -5,6 +5,7 @@
 
 #include "bpf/iocom.skel.h"
 #include "user/monitor/monitor.h"
+#include "user/monitor/monitor_pairs.h"
 #include "user/monitor/monitor_remotes.h"
 
 /* State of the user-space side of TCP. */
@@ -13,6 +14,9 @@ struct monitor_net {
 	size_t mapped;
 	int index_fd, free_fd, free_other_fd;
 	struct remotes *remotes;
+	int pairs_fd, tasks_fd;
+	__u32 cursor, tasks_cursor; /* of the reading of their tables */
+	struct pairs *pairs;
 };
 
 /* Sets the number of addresses (0: REMOTES_MAX). Call it before loading. */
@@ -24,6 +28,9 @@ int monitor_net_init(struct monitor_net *net, struct iocom_bpf *skel, unsigned i
 /* Sets the zero point of sockets older than the monitor. Call it after attaching. */
 int monitor_net_baseline(struct iocom_bpf *skel, struct iocom_err *err);
 int monitor_net_read(struct monitor_net *net, uint64_t now_ns, struct monitor_sample *sample,
+		     struct iocom_err *err);
+/* monitor_gang */
+int monitor_net_gang(struct monitor_net *net, struct iocom_bpf *skel, uint64_t cgroup_id, bool is,
 		     struct iocom_err *err);
 /* A NET that was never initialised is fine. */
 void monitor_net_deinit(struct monitor_net *net);
