@@ -282,6 +282,16 @@ static void class_of(char *const *command, char *out, size_t size, unsigned dept
 		snprintf(out, size, "%s", file_name(command[0]));
 }
 
+char *const *job_class_command(char *const *command)
+{
+	const struct program *p;
+	bool text = false;
+
+	while (command && !text && (p = find_program(command[0])) && p->kind == WRAPPER)
+		command = step_over(p, command + 1, &text);
+	return text ? NULL : command;
+}
+
 void job_class(char *const *command, char *out, size_t size)
 {
 	class_of(command, out, size, 0);

@@ -20,6 +20,11 @@
 
 #include <stddef.h>
 
+/*
+ * Returns the first word of COMMAND (argv, not empty) that is no wrapper and not a wrapper's, such
+ * as make in `nice -n 5 make`; NULL: the wrappers run nothing, or it is given as text.
+ */
+char *const *job_class_command(char *const *command);
 /* Writes the class of COMMAND (argv, ended by NULL, not empty), cut to SIZE - 1 bytes, to OUT. */
 void job_class(char *const *command, char *out, size_t size);
 /* Writes the class of a shell's TEXT to OUT, or an empty string if it says none. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define BOOT_DIGITS 8 /* of an agent's start, in whole names */
+#define PART_DIGITS 4 /* of a part's number: GANG_PARTS_MAX */
 
 static bool job_name_digits(const char *text, size_t n, const char *good, size_t most)
 {
@@ -31,9 +32,21 @@ static const char *job_name_dash(const char *text, size_t length)
 	return NULL;
 }
 
+/* Returns whether TEXT is a job's number, perhaps with a part's. */
+static bool job_name_number(const char *text)
+{
+	static const char decimal[] = "0123456789";
+	const char *dot = strchr(text, '.');
+
+	if (!dot)
+		return job_name_digits(text, strlen(text), decimal, 18);
+	return job_name_digits(text, (size_t)(dot - text), decimal, 18) &&
+	       job_name_digits(dot + 1, strlen(dot + 1), decimal, PART_DIGITS);
+}
+
 void job_name_parse(const char *text, struct job_name *name)
 {
-	static const char decimal[] = "0123456789", hex[] = "0123456789abcdef";
+	static const char hex[] = "0123456789abcdef";
 	const char *dash = strrchr(text, '-'), *number = dash ? dash + 1 : text, *boot;
 
 	*name = (struct job_name){.kind = JOB_NAME_ODD};
@@ -41,7 +54,7 @@ void job_name_parse(const char *text, struct job_name *name)
 		name->kind = JOB_NAME_LAST;
 		return;
 	}
-	if (!job_name_digits(number, strlen(number), decimal, 18))
+	if (!job_name_number(number))
 		return;
 	if (!dash) {
 		name->kind = JOB_NAME_SHORT;

@@ -6,6 +6,8 @@
  *   17                    the job with this number, of any node, if there is one only
  *   n2-17                 the job with this number of home node n2, if there is one only
  *   n2-4f1c09aa-17        the whole name: home, its agent's start (8 hex digits), number
+ *
+ * A number may have a part's behind it: 17.3, n2-17.3, n2-4f1c09aa-17.3 is part 3 of the gang.
  */
 #ifndef IOCOM_JOB_NAME_H
 #define IOCOM_JOB_NAME_H
@@ -25,7 +27,7 @@ enum job_name_kind {
 struct job_name {
 	enum job_name_kind kind;
 	char home[64];	 /* "": not said */
-	char number[24]; /* digits, as written; "": not said */
+	char number[24]; /* digits, as written, with a part's; "": not said */
 };
 
 void job_name_parse(const char *text, struct job_name *name);

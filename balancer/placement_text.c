@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "balancer/gang_text.h"
 #include "balancer/listing.h"
 #include "balancer/placement_reason.h"
 
@@ -383,7 +384,7 @@ static void print_need(const struct placement *p, FILE *out)
 		return;
 	if (*p->learned)
 		fprintf(out, "%s.\n", p->learned);
-	fprintf(out, "The job needs:\n");
+	fprintf(out, "%s needs:\n", p->gang ? "Each task" : "The job");
 	for (enum need_field f = 0; f < NEED_FIELDS; f++) {
 		if (!(p->need_given & 1u << f))
 			continue;
@@ -584,8 +585,13 @@ static void print_story(const struct placement *p, const char *took, FILE *out)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *memory = open_memstream(&text, &size);
+	FILE *memory;
 
+	if (p->gang) {
+		gang_text_print(p, took, out);
+		return;
+	}
+	memory = open_memstream(&text, &size);
 	if (memory) {
 		sentence(p, memory);
 		fputc('\n', memory);

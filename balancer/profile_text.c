@@ -277,6 +277,25 @@ static void profile_text_set_only(const json_t *profile)
 			       listing_number(set, set_only[i].set), set_only[i].unit);
 }
 
+/* What is known of who of its ranks sends how much to whom. */
+static void profile_text_talk(const json_t *profile)
+{
+	const json_t *talk = json_object_get(profile, "talk");
+	char amount[32], line[256];
+
+	if (!talk)
+		return;
+	amount_of_mb(amount, sizeof(amount), listing_number(talk, "bytes") / 1e6);
+	snprintf(line, sizeof(line),
+		 "  Its %.0f ranks exchange %s a run in %.0f pairs, %.0f of which were measured "
+		 "(%s; "
+		 "%.0f run%s).",
+		 listing_number(talk, "tasks"), amount, listing_number(talk, "pairs"),
+		 listing_number(talk, "seen_pairs"), listing_string(talk, "pattern"),
+		 listing_number(talk, "runs"), listing_number(talk, "runs") > 1 ? "s" : "");
+	listing_wrap(stdout, line, 2);
+}
+
 int profile_text_class(const json_t *profile)
 {
 	int rc = profile_text_needs(profile);
@@ -285,5 +304,6 @@ int profile_text_class(const json_t *profile)
 	/* An imported class has no last run here. */
 	if (!rc && json_array_size(json_object_get(json_object_get(profile, "last_run"), "phases")))
 		rc = print_phases(profile);
+	profile_text_talk(profile);
 	return rc ? rc : print_corrections(profile);
 }

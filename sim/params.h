@@ -44,8 +44,11 @@ struct sim_params {
 				   */
 	bool local_messages_free; /* reading 7: inside a node messages cost nothing; default true */
 	bool port_contention;	  /* O-38: a port's flows share its bandwidth; default true */
-	bool dedicated_buffer;	  /* O-3: the job's time alone uses the buffer; default true */
-	bool control_per_node;	  /* O-27: each node has a controller; false: the cluster has one */
+	/* 3.18: least-delay places the tasks of a job that communicates all at once; default true
+	 */
+	bool whole_gangs;
+	bool dedicated_buffer; /* O-3: the job's time alone uses the buffer; default true */
+	bool control_per_node; /* O-27: each node has a controller; false: the cluster has one */
 	/*
 	 * O-30: which later jobs may pass a waiting one.  0 (default): none; 1: any for which nodes
 	 * are free; 2: EASY, those that by the requested times do not delay the first in the queue

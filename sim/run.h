@@ -47,6 +47,8 @@ int sim_look_node(const struct sim_look *look, uint32_t i, struct rules_node *no
 uint64_t sim_look_seed(const struct sim_look *look);
 /* The request that the rules were asked about; valid during the callback. */
 const struct rules_request *sim_look_request(const struct sim_look *look);
+/* Why the tasks of a job that was placed all at once go where they go; NULL: it was not. */
+const struct rules_gang_plan *sim_look_gang(const struct sim_look *look);
 /* The controller of the rules that decided (inactive without one). */
 void sim_look_control(const struct sim_look *look, struct rules_control *control);
 /* The speed that cpu_ms refer to: rules.reference_mips if set, else the mean of the nodes. */

@@ -72,6 +72,10 @@ int profile_failed(struct profile_store *s, const char *what, struct iocom_err *
 	"CREATE TABLE IF NOT EXISTS pin(uid INTEGER, class TEXT, need TEXT, value REAL,"           \
 	" PRIMARY KEY(uid, class, need)) WITHOUT ROWID;"
 
+#define TALK_TABLE                                                                                 \
+	"CREATE TABLE IF NOT EXISTS talk(uid INTEGER, class TEXT, tasks INTEGER, runs INTEGER,"    \
+	" pattern INTEGER, master INTEGER, pairs BLOB, PRIMARY KEY(uid, class)) WITHOUT ROWID;"
+
 static int profile_migrate(const struct database *d, const char *sql, struct iocom_err *err)
 {
 	return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK
@@ -128,16 +132,22 @@ static int profile_version_6(const struct database *d, struct iocom_err *err)
 	return profile_migrate(d, RUN_SHARED, err);
 }
 
+/* Version 6 knew not who of a parallel job sends how much to whom. */
+static int profile_version_7(const struct database *d, struct iocom_err *err)
+{
+	return profile_migrate(d, TALK_TABLE, err);
+}
+
 static int (*const profile_steps[])(const struct database *d, struct iocom_err *err) = {
-	profile_version_1, profile_version_2, profile_version_3,
-	profile_version_4, profile_version_5, profile_version_6,
+	profile_version_1, profile_version_2, profile_version_3, profile_version_4,
+	profile_version_5, profile_version_6, profile_version_7,
 };
 
 static const struct database_layout profile_layout = {
 	.what = "the class profiles",
 	.advice = "",
 	.schema = PROFILE_TABLE BEHAVIOUR_TABLE ERROR_TABLE DOUBT_TABLE RUN_TABLE RUN_SHARED
-		PIN_TABLE,
+		PIN_TABLE TALK_TABLE,
 	.steps = profile_steps,
 	.version = sizeof(profile_steps) / sizeof(*profile_steps),
 	.probe = "SELECT uid, class, runs, cpu_ms, requests, request_mb, fault_requests, fault_mb,"
@@ -649,6 +659,7 @@ int profile_erase(struct profile_store *s, uid_t uid, const char *class_name, st
 		"DELETE FROM error WHERE uid=?1 AND class=?2",
 		"DELETE FROM run WHERE uid=?1 AND class=?2",
 		"DELETE FROM pin WHERE uid=?1 AND class=?2",
+		"DELETE FROM talk WHERE uid=?1 AND class=?2",
 		"DELETE FROM profile WHERE uid=?1 AND class=?2",
 	};
 	int rc = 0;

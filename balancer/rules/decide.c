@@ -87,8 +87,8 @@ static uint64_t salt(uint64_t seed, uint32_t home, const struct rules_request *j
 	return job != NULL && job->task > 0 ? stir(h, job->task) : h;
 }
 
-static void decision_init(struct rules_decision *d, struct rules *r, const struct rules_view *view,
-			  uint32_t home, const struct rules_request *j, struct rules_job *job)
+void rules_decision_init(struct rules_decision *d, struct rules *r, const struct rules_view *view,
+			 uint32_t home, const struct rules_request *j, struct rules_job *job)
 {
 	const struct rules_cell *c = &view->cells[home];
 	double mips = job != NULL ? view->cells[job->home].mips : c->mips;
@@ -139,7 +139,7 @@ int rules_decide(struct rules *r, const struct rules_view *view, uint32_t home,
 {
 	struct rules_decision d;
 
-	decision_init(&d, r, view, home, request, job);
+	rules_decision_init(&d, r, view, home, request, job);
 	return decide_run(&d, plan, brief);
 }
 
@@ -149,7 +149,7 @@ int rules_decide_batch(struct rules *r, const struct rules_view *view, uint32_t 
 {
 	struct rules_decision d;
 
-	decision_init(&d, r, view, home, request, NULL);
+	rules_decision_init(&d, r, view, home, request, NULL);
 	d.batch = nodes;
 	return decide_run(&d, plan, r->brief);
 }
@@ -184,7 +184,7 @@ int rules_expect(struct rules *r, const struct rules_view *view, uint32_t home, 
 
 	if (home >= view->count || node >= view->count || rules_request_check(request) < 0)
 		return -EINVAL;
-	decision_init(&d, r, view, home, request, NULL);
+	rules_decision_init(&d, r, view, home, request, NULL);
 	there_ms = home_ms = expected_at(&d, home);
 	if (node != home)
 		there_ms = expected_at(&d, node) + rules_cost_to(&d, &view->cells[node], node);

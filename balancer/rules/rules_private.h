@@ -431,6 +431,9 @@ struct rules_decision {
 	uint32_t *batch;       /* BS: gets a node for each task of the request; or NULL */
 };
 
+/* Prepares a decision about request J, which arrived at HOME; JOB may be NULL.  Checks nothing. */
+void rules_decision_init(struct rules_decision *d, struct rules *r, const struct rules_view *view,
+			 uint32_t home, const struct rules_request *j, struct rules_job *job);
 /* Makes one decision; JOB may be NULL.  Checks the arguments.  Returns 0, -ENOMEM or -EINVAL. */
 int rules_decide(struct rules *r, const struct rules_view *view, uint32_t home,
 		 const struct rules_request *request, struct rules_job *job, bool brief,

@@ -76,6 +76,7 @@ void placement_init(struct placement *p)
 void placement_fini(struct placement *p)
 {
 	plan_record_fini(&p->plan);
+	gang_answer_free(p->gang);
 	json_decref(p->refusals);
 	json_decref(p->view);
 	json_decref(p->document);
@@ -199,7 +200,7 @@ static bool placement_wants(const struct placement *p, const struct placement_me
 	case PLACEMENT_LEASED:
 		return p->placed && p->attempt > 0;
 	case PLACEMENT_SECRET:
-		return form != PLACEMENT_ROW && *p->nonce &&
+		return form != PLACEMENT_ROW && (*p->nonce || p->gang) &&
 		       placement_is_given(m, (const char *)p + m->offset);
 	default:
 		return true;
@@ -320,6 +321,13 @@ static int placement_write_why(const struct placement *p, enum placement_form fo
 	return rc ? rc : placement_write_view(p, form, out);
 }
 
+static int placement_write_gang(const struct placement *p, enum placement_form form, json_t *out)
+{
+	return p->gang ? placement_set(out, "gang",
+				       gang_answer_json(p->gang, form != PLACEMENT_ROW))
+		       : 0;
+}
+
 json_t *placement_json(const struct placement *p, enum placement_form form)
 {
 	json_t *out = json_object();
@@ -327,7 +335,8 @@ json_t *placement_json(const struct placement *p, enum placement_form form)
 	if (out && !placement_write(p, &placement_decided, form, out) &&
 	    !placement_unmet_write(p, out) &&
 	    (form == PLACEMENT_BEGUN || !placement_write_why(p, form, out)) &&
-	    !placement_write(p, &placement_running, form, out))
+	    !placement_write(p, &placement_running, form, out) &&
+	    !placement_write_gang(p, form, out))
 		return out;
 	json_decref(out);
 	return NULL;

@@ -23,6 +23,7 @@
 
 #include "iocom/err.h"
 #include "iocom/vector.h"
+#include "balancer/view/gang_answer.h"
 #include "balancer/view/need.h"
 #include "balancer/view/plan_json.h"
 
@@ -34,6 +35,7 @@
 #define PLACEMENT_BYTES_MAX    (1ull << 60)
 #define PLACEMENT_INPUT_ID_MAX ((1ull << 53) - 1)
 #define PLACEMENT_HELD_MAX     2048
+#define PLACEMENT_ONLY_MAX     8192
 #define PLACEMENT_SHARED_MAX   512	   /* SHARED_FS_MAX */
 #define PLACEMENT_SPEC_MAX     (64u << 10) /* a longer spec has a message of its own */
 
@@ -98,7 +100,16 @@
 	/* the bytes that come home afterwards, and how many earlier runs of the class say so; 0   \
 	   runs: what is there at home now */                                                      \
 	X(COUNT, bring_bytes, "bring_bytes", PLACEMENT_BYTES_MAX, KEPT)                            \
-	X(COUNT, bring_runs, "bring_runs", PLACEMENT_BYTES_MAX, KEPT)
+	X(COUNT, bring_runs, "bring_runs", PLACEMENT_BYTES_MAX, KEPT)                              \
+	/* a gang of so many tasks, at most so many on one node; 0 tasks is refused */             \
+	X(COUNT, tasks, "tasks", GANG_ANSWER_TASKS_MAX, KEPT)                                      \
+	X(COUNT, per_node, "per_node", GANG_ANSWER_TASKS_MAX, KEPT)                                \
+	/* the nodes' slots do not bind */                                                         \
+	X(FLAG, oversubscribe, "oversubscribe", 0, KEPT)                                           \
+	/* a task that fails does not end the others */                                            \
+	X(FLAG, keep_going, "keep_going", 0, KEPT)                                                 \
+	/* the names, joined by commas, of the nodes that may be used; "": any */                  \
+	X(TEXT, only, "only", PLACEMENT_ONLY_MAX, KEPT)
 
 #define PLACEMENT_MEMBER_TEXT(member, bound)		   char member[bound];
 #define PLACEMENT_MEMBER_NAME(member, bound)		   char member[bound];
@@ -193,6 +204,8 @@ struct placement {
 	/* Secrets: only the client gets them.  The key, in hex, is that of its streams to another
 	 * node; "": this machine. */
 	const char *nonce, *key, *munge_socket;
+	/* Where the parts of a gang run; NULL: it is none.  placement_fini frees it. */
+	struct gang_answer *gang;
 	bool begun; /* the agent has started the job: the connection is its stream now */
 
 	json_t *document; /* what placement_read has read, or NULL */

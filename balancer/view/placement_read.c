@@ -196,6 +196,12 @@ static int placement_read_lists(struct placement *p, const json_t *document, con
 		*wrong = "nodes";
 		rc = placement_read_nodes(p, document);
 	}
+	if (!rc && json_object_get(document, "gang")) {
+		struct iocom_err err;
+
+		*wrong = "gang";
+		rc = gang_answer_read(&p->gang, json_object_get(document, "gang"), &err);
+	}
 	return rc;
 }
 
@@ -241,6 +247,10 @@ json_t *placement_public(const struct placement *p)
 	for (size_t i = 0; out && i < placement_running.count; i++)
 		if (placement_running.rows[i].when == PLACEMENT_SECRET)
 			json_object_del(out, placement_running.rows[i].key);
+	if (out && p->gang && json_object_set_new(out, "gang", gang_answer_json(p->gang, false))) {
+		json_decref(out);
+		return NULL;
+	}
 	return out;
 }
 

@@ -2,6 +2,8 @@
 /* Writes a plan as the answer of a view file; see plan_json.h. */
 #include "balancer/view/plan_json.h"
 
+#include "balancer/view/gang_json.h"
+
 #include <errno.h>
 #include <float.h>
 #include <math.h>
@@ -111,6 +113,8 @@ json_t *plan_answer_json(const struct plan_answer *a, bool texts)
 		json_object_set_new(out, "tied_count", json_integer(plan->ntied));
 	if (out && plan->queued)
 		json_object_set_new(out, "queued", json_true());
+	if (out && a->gang)
+		json_object_set_new(out, "gang", gang_json(a->gang, a->name, a->arg));
 	return out;
 }
 
@@ -132,6 +136,7 @@ json_t *plan_json(const struct view_decision *d, bool texts)
 		.rates = d->rates,
 		.name = view_name,
 		.arg = d->view,
+		.gang = d->is_gang ? &d->gang : NULL,
 	};
 
 	return plan_answer_json(&answer, texts);

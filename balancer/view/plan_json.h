@@ -8,9 +8,9 @@
  *     "reasons": [{ "criterion", "source", "node", "left", "right", "unit",
  *                   "relation", "holds", "text" }] }
  *
- * "queued" is true when the job must wait (bs; "nodes" is then empty); "tied_count" is
- * there when more nodes tie than are listed.  "task" numbers home's tasks in the view's
- * order, followed by the job's own tasks that stayed.
+ * A job with pairs has "gang", too (gang_json.h).  "queued" is true when the job must wait (bs;
+ * "nodes" is then empty); "tied_count" is there when more nodes tie than are listed.  "task"
+ * numbers home's tasks in the view's order, followed by the job's own tasks that stayed.
  */
 #ifndef IOCOM_PLAN_JSON_H
 #define IOCOM_PLAN_JSON_H
@@ -32,6 +32,7 @@ struct plan_answer {
 	enum rules_rates rates;
 	const char *(*name)(const void *arg, uint32_t node);
 	const void *arg;
+	const struct rules_gang_plan *gang; /* NULL: the job was no gang */
 };
 
 /*

@@ -159,7 +159,8 @@ struct recording_decision {
 	 */
 	const uint32_t *order;
 	size_t norder;
-	const struct rules_plan *plan; /* writer only */
+	const struct rules_plan *plan;	    /* writer only */
+	const struct rules_gang_plan *gang; /* writer only; NULL: the job was no gang */
 	/* writer only: the node of each task; NULL: plan->node (one task) */
 	const uint32_t *nodes;
 	const struct rules_move *moves; /* writer only */

@@ -342,6 +342,7 @@ int recording_view(struct recording *r, struct view_file *view)
 		.corrections = r->own.corrections,
 		.held = r->own.held,
 		.cached = r->own.cached,
+		.pairs = r->own.pairs,
 	};
 	return 0;
 }

@@ -337,6 +337,8 @@ static void told_machine(struct view_node *old, const struct view_node *node)
 	told.sharers = load->sharers;
 	told.has_zatti = load->has_zatti;
 	told.zatti = load->zatti;
+	told.has_port = load->has_port;
+	told.port = load->port;
 	told.accepts = load->accepts;
 	told.age_ms = load->age_ms;
 	old->node = told;
@@ -496,6 +498,7 @@ static json_t *plan_of(const struct recorder *r, const struct recording_decision
 		.policy = d->policy,
 		.home = recorder_home_place(d),
 		.plan = d->plan,
+		.gang = d->gang,
 		.nodes = d->nodes ? d->nodes : &d->plan->node,
 		.ntasks = d->plan->queued ? 0 : d->request->tasks,
 		.moves = d->moves,

@@ -84,21 +84,38 @@ static const struct field fields[] = {
 	F(cache_hits, U32),
 	F(cache_misses, U32),
 	F(cache_evicted, U32),
+	F(slots, U32),
+	F(slots_free, U32),
 };
 
 #define NFIELDS (sizeof(fields) / sizeof(*fields))
-/* A node that never had data of jobs does not send the last ones: bulletins are small. */
-#define NFIELDS_CACHE	 7
-#define NFIELDS_UNCACHED (NFIELDS - NFIELDS_CACHE)
+/* What a node does not have, of the last ones, it does not send: bulletins are small. */
+#define NFIELDS_SLOTS	  2
+#define NFIELDS_CACHE	  7
+#define NFIELDS_UNSLOTTED (NFIELDS - NFIELDS_SLOTS)
+#define NFIELDS_UNCACHED  (NFIELDS_UNSLOTTED - NFIELDS_CACHE)
 /* An agent without rules of owners sends these only. */
 #define NFIELDS_LEAST (NFIELDS_UNCACHED - 1)
 
 /* IOCOM_NAME_MAX and IOCOM_ADDRESS_MAX are the same; one bound serves both. */
 _Static_assert(IOCOM_NAME_MAX == IOCOM_ADDRESS_MAX, "one bound for the texts");
 
+static bool vector_has_cache(const struct iocom_vector *v)
+{
+	return v->cache_jobs || v->cache_refused;
+}
+
 static size_t vector_fields(const struct iocom_vector *v)
 {
-	return v->cache_jobs || v->cache_refused ? NFIELDS : NFIELDS_UNCACHED;
+	return v->slots ? NFIELDS : vector_has_cache(v) ? NFIELDS_UNSLOTTED : NFIELDS_UNCACHED;
+}
+
+/* Returns whether a listing has field I, one of vector_fields. */
+static bool vector_listed(const struct iocom_vector *v, size_t i)
+{
+	if (i >= NFIELDS_UNCACHED && i < NFIELDS_UNSLOTTED)
+		return vector_has_cache(v);
+	return !fields[i].later || v->cpu_burst > 0;
 }
 
 void vector_pack(msgpack_packer *pk, const struct iocom_vector *v)
@@ -284,8 +301,7 @@ int vector_json(const struct iocom_vector *v, json_t *object)
 		json_t *value = NULL;
 		char id[17];
 
-		if ((fields[i].later && !(v->cpu_burst > 0)) ||
-		    (fields[i].kind == NOTE && !*(const char *)p))
+		if (!vector_listed(v, i) || (fields[i].kind == NOTE && !*(const char *)p))
 			continue;
 		switch (fields[i].kind) {
 		case TEXT:

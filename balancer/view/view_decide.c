@@ -142,6 +142,36 @@ static int view_decide_attach(const struct view_question *q, const struct view_p
 	return rules_feedback(rules, home->ram_mb, home->buffer_mb);
 }
 
+/* Places a job that has pairs, all tasks at once.  Returns 0, -ERANGE: too few slots, or an error.
+ */
+static int view_decide_gang(struct rules_view *nodes, const struct view_question *q,
+			    struct rules *rules, struct view_decision *d)
+{
+	struct rules_gang gang = {.pairs = q->job->pairs,
+				  .npairs = q->job->npairs,
+				  .ports = q->ports,
+				  .phases = q->job->phases};
+	uint32_t count = rules_view_count(nodes);
+	struct rules_port *idle = NULL;
+	int rc;
+
+	if (!gang.ports) {
+		idle = calloc(count, sizeof(*idle));
+		if (!idle)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < count; i++)
+			idle[i].slots = q->job->tasks;
+		gang.ports = idle;
+	}
+	rc = rules_place_gang(rules, nodes, q->home, q->job, &gang, &d->gang, d->nodes);
+	free(idle);
+	if (rc)
+		return rc > 0 ? -ERANGE : rc;
+	d->is_gang = true;
+	d->plan = d->gang.why;
+	return 0;
+}
+
 static int view_decide_place(struct rules_view *nodes, const struct view_question *q,
 			     struct view_decision *d)
 {
@@ -151,7 +181,9 @@ static int view_decide_place(struct rules_view *nodes, const struct view_questio
 	d->nodes = calloc(q->job->tasks + 1, sizeof(*d->nodes));
 	if (!rc && !d->nodes)
 		rc = -ENOMEM;
-	if (!rc)
+	if (!rc && (q->ports || (q->job->npairs && q->job->tasks > 1)))
+		rc = view_decide_gang(nodes, q, rules, d);
+	else if (!rc)
 		rc = rules_place_job(rules, nodes, q->home, q->job, &d->plan, d->nodes);
 	d->ntasks = rc || d->plan.queued ? 0 : q->job->tasks;
 	if (!rc && d->ntasks)
@@ -165,6 +197,7 @@ static int view_decide_place(struct rules_view *nodes, const struct view_questio
 int view_decide_on(struct rules_view *nodes, const struct view_question *q,
 		   const struct view_policy *policy, struct view_decision *d, struct iocom_err *err)
 {
+	uint64_t slots;
 	int rc;
 
 	memset(d, 0, sizeof(*d));
@@ -175,27 +208,61 @@ int view_decide_on(struct rules_view *nodes, const struct view_question *q,
 	rc = view_decide_place(nodes, q, d);
 	if (!rc)
 		return 0;
+	slots = d->gang.slots;
 	view_decision_fini(d);
+	if (rc == -ERANGE)
+		return iocom_err_set(err, rc,
+				     "%u tasks do not fit: the nodes that accept jobs have %llu "
+				     "slots for them, or less memory than that",
+				     q->job->tasks, (unsigned long long)slots);
 	return iocom_err_set(err, rc, "cannot decide by %s where the job runs: %s", policy->name,
 			     strerror(-rc));
+}
+
+static struct rules_port *view_ports(const struct view_file *view)
+{
+	struct rules_port *ports = calloc(view->nnodes, sizeof(*ports));
+
+	for (uint32_t i = 0; ports && i < view->nnodes; i++) {
+		const struct rules_node *n = &view->nodes[i].node;
+
+		ports[i] = (struct rules_port){.mb_per_s = n->network_mb_per_s,
+					       .slots = view->job.tasks};
+		if (!n->has_port)
+			continue;
+		ports[i].busy_mb_per_s = n->port.busy_mb_per_s;
+		ports[i].round_trip_ms = n->port.round_trip_ms;
+		if (n->port.slots >= 0 && n->port.slots < view->job.tasks)
+			ports[i].slots = (uint32_t)n->port.slots;
+	}
+	return ports;
 }
 
 int view_decide(const struct view_file *view, const struct view_policy *policy,
 		struct view_decision *decision, struct iocom_err *err)
 {
-	const struct view_question q = {
+	struct view_question q = {
 		.params = &view->params,
 		.job = &view->job,
 		.seed = view->seed,
 		.home = view->home,
 		.home_node = &view->nodes[view->home].node,
 	};
+	struct rules_port *ports = NULL;
 	struct rules_view *nodes;
 	int rc = view_index(view, policy, &nodes, err);
 
 	if (rc)
 		return rc;
-	rc = view_decide_on(nodes, &q, policy, decision, err);
+	/* Only the view of a gang's decision has ports. */
+	if (view->job.npairs || view->nodes[view->home].node.has_port) {
+		ports = view_ports(view);
+		rc = ports ? 0 : -ENOMEM;
+	}
+	q.ports = ports;
+	if (!rc)
+		rc = view_decide_on(nodes, &q, policy, decision, err);
+	free(ports);
 	if (rc)
 		rules_view_free(nodes);
 	else

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "iocom/err.h"
+#include "iocom/gang.h"
 #include "iocom/rules.h"
 #include "balancer/view/view_json.h"
 
@@ -26,6 +27,9 @@ struct view_decision {
 	size_t nmoves;
 	/* of one task at the plan's node; unknown if the job must wait */
 	struct rules_expectation expectation;
+	/* If the job has pairs: what its tasks take all together; else false. */
+	bool is_gang;
+	struct rules_gang_plan gang;
 	/* the view that was decided on, for the names of its nodes */
 	const struct rules_view *view;
 	struct rules_view *built; /* the same view if it was made for this decision, or NULL */
@@ -53,6 +57,11 @@ struct view_question {
 	uint64_t seed;
 	uint32_t home;
 	const struct rules_node *home_node; /* the description that node HOME was set to */
+	/*
+	 * of each node of the view: the job is a gang.  NULL: it is one if it has pairs, and then
+	 * all nodes are idle, without limit of slots
+	 */
+	const struct rules_port *ports;
 };
 
 /*

@@ -22,7 +22,8 @@
 static const struct field job_fields[] = {JOB_FIELDS};
 /* Those of the job that the decision is about; a charge brings no corrections. */
 static const struct field asked_fields[] = {
-	JOB_FIELDS, KNOWN("corrections"), KNOWN("correction"), KNOWN("held"), KNOWN("shared"),
+	JOB_FIELDS,	 KNOWN("corrections"), KNOWN("correction"), KNOWN("held"),
+	KNOWN("shared"), KNOWN("pairs"),       KNOWN("phases"),
 };
 static const struct field shared_fields[] = {
 	FIELD_OF(FIELD_NUMBER, rules_shared, read_mb),
@@ -60,6 +61,89 @@ static int read_com(struct field_reader *r, const json_t *list, uint32_t tasks, 
 	field_leave(r, mark);
 	*out = com_ms;
 	return 0;
+}
+
+/* --- who talks to whom --------------------------------------------------------- */
+
+#define PHASES_MAX 1e9
+
+static int read_pair(struct field_reader *r, const json_t *value, uint32_t tasks,
+		     struct rules_pair *out)
+{
+	double number[4];
+
+	if (!json_is_array(value) || json_array_size(value) != 4)
+		return field_expected(r, "a list [from, to, bytes, messages]", value);
+	for (size_t i = 0; i < 4; i++) {
+		const json_t *one = json_array_get(value, i);
+		size_t mark = field_enter(r, NULL, i);
+		int rc = field_number(r, one, &number[i]);
+
+		if (!rc && i < 2 && (!json_is_integer(one) || number[i] >= tasks))
+			rc = field_expected(r, "the number of one of the job's tasks, from 0", one);
+		if (rc)
+			return rc;
+		field_leave(r, mark);
+	}
+	*out = (struct rules_pair){(uint32_t)number[0], (uint32_t)number[1], number[2], number[3]};
+	return 0;
+}
+
+static int read_job_pairs(struct field_reader *r, const json_t *list, struct rules_request *job,
+			  struct view_job_own *own)
+{
+	size_t mark = field_enter(r, "pairs", 0), i;
+	json_t *value;
+
+	if (!json_is_array(list))
+		return field_expected(r, "a list of lists [from, to, bytes, messages]", list);
+	own->pairs = calloc(json_array_size(list) + 1, sizeof(*own->pairs));
+	if (!own->pairs)
+		return iocom_err_set(r->err, -ENOMEM, "out of memory");
+	json_array_foreach (list, i, value) {
+		size_t inner = field_enter(r, NULL, i);
+		int rc = read_pair(r, value, job->tasks, &own->pairs[i]);
+
+		if (rc)
+			return rc;
+		field_leave(r, inner);
+	}
+	field_leave(r, mark);
+	job->pairs = own->pairs;
+	job->npairs = json_array_size(list);
+	return 0;
+}
+
+static int read_phases(struct field_reader *r, const json_t *value, struct rules_request *job)
+{
+	size_t mark = field_enter(r, "phases", 0);
+	double phases;
+	int rc = field_number(r, value, &phases);
+
+	if (!rc && (!json_is_integer(value) || phases > PHASES_MAX))
+		rc = field_expected(r, "a whole number up to 1e9", value);
+	if (rc)
+		return rc;
+	job->phases = (uint32_t)phases;
+	field_leave(r, mark);
+	return 0;
+}
+
+static json_t *pairs_json(const struct rules_request *job)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < job->npairs; i++) {
+		const struct rules_pair *p = &job->pairs[i];
+
+		if (json_array_append_new(list,
+					  json_pack("[I,I,f,f]", (json_int_t)p->from,
+						    (json_int_t)p->to, p->bytes, p->messages))) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
 }
 
 /* --- corrections ---------------------------------------------------------------- */
@@ -249,6 +333,10 @@ static int read_corrected(struct field_reader *r, const json_t *object,
 		rc = read_held(r, held, places, job, own);
 	if (!rc && shared)
 		rc = read_shared(r, shared, places, &job->shared, own);
+	if (!rc && json_object_get(object, "pairs"))
+		rc = read_job_pairs(r, json_object_get(object, "pairs"), job, own);
+	if (!rc && json_object_get(object, "phases"))
+		rc = read_phases(r, json_object_get(object, "phases"), job);
 	return rc || !nodes ? rc : read_corrections(r, nodes, places, job, own);
 }
 
@@ -353,6 +441,7 @@ void view_job_free(struct view_job_own *own)
 	free(own->corrections);
 	free(own->held);
 	free(own->cached);
+	free(own->pairs);
 	*own = (struct view_job_own){0};
 }
 
@@ -384,6 +473,10 @@ json_t *view_job_json(const struct rules_request *job,
 		rc = field_set(object, "held", held_json(job->held, job->nheld, name, arg));
 	if (!rc && name && (job->shared.read_mb > 0 || job->shared.written_mb > 0))
 		rc = field_set(object, "shared", shared_json(&job->shared, name, arg));
+	if (!rc && name && job->npairs)
+		rc = field_set(object, "pairs", pairs_json(job));
+	if (!rc && name && job->phases)
+		rc = field_set(object, "phases", json_integer(job->phases));
 	if (!rc && name && job->correction > 0)
 		rc = field_set(object, "correction", json_real(job->correction));
 	if (!rc)

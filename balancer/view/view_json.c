@@ -46,6 +46,7 @@ void view_file_fini(struct view_file *view)
 	free(view->corrections);
 	free(view->held);
 	free(view->cached);
+	free(view->pairs);
 	*view = (struct view_file){0};
 }
 
@@ -283,6 +284,7 @@ static int read_job(struct field_reader *r, const json_t *object, const json_t *
 	view->corrections = own.corrections;
 	view->held = own.held;
 	view->cached = own.cached;
+	view->pairs = own.pairs;
 	return rc;
 }
 

@@ -33,7 +33,8 @@
  * "pinned", and a node "charged": requests in the form of "job" that home has placed there, in
  * that order, since the node's last vector (MODEL 3.0).  "job" may have "corrections", factors by
  * the nodes' names, and "correction", that of the other nodes (MODEL 2.1), and "held", MB by the
- * nodes' names (MODEL 2.3).
+ * nodes' names (MODEL 2.3), and "pairs", [from, to, bytes, messages] of its tasks,
+ * with "phases"; a node may have "port", {busy_mb_per_s, round_trip_ms, slots} (MODEL 3.18).
  */
 #ifndef IOCOM_VIEW_JSON_H
 #define IOCOM_VIEW_JSON_H
@@ -67,6 +68,7 @@ struct view_file {
 	double *com_ms;		  /* job.tasks values, or NULL */
 	struct rules_correction *corrections;
 	struct rules_held *held, *cached;
+	struct rules_pair *pairs;
 };
 
 /* Makes an empty view with the defaults of RATES. */

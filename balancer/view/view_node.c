@@ -27,7 +27,7 @@
 		NODE(FIELD_NUMBER, network_mb_per_s)
 #define LOAD_FIELDS                                                                                \
 	NODE(FIELD_NUMBER, age_ms), KNOWN("tasks"), KNOWN("measured"), KNOWN("advertised"),        \
-		KNOWN("sharers"), KNOWN("zatti"), KNOWN("owner"), KNOWN("charged")
+		KNOWN("sharers"), KNOWN("zatti"), KNOWN("port"), KNOWN("owner"), KNOWN("charged")
 
 static const struct field machine_fields[] = {MACHINE_FIELDS};
 static const struct field load_fields[] = {LOAD_FIELDS};
@@ -68,6 +68,12 @@ static const struct field zatti_fields[] = {
 	IN(zatti, run_queue),
 	IN(zatti, blocks_per_s),
 	IN(zatti, free_mb),
+};
+
+static const struct field port_fields[] = {
+	IN(port, busy_mb_per_s),
+	IN(port, round_trip_ms),
+	{"slots", FIELD_OPTIONAL, offsetof(struct rules_node, port.slots), sizeof(double)},
 };
 
 static const struct field owner_fields[] = {NODE(FIELD_BOOL, accepts)};
@@ -350,6 +356,9 @@ static int read_loads(struct field_reader *r, const json_t *object, enum rules_r
 		rc = read_sharers(r, object, n);
 	if (!rc)
 		rc = read_group(r, object, "zatti", TABLE(zatti_fields), n, &n->has_zatti);
+	n->port.slots = -1;
+	if (!rc)
+		rc = read_group(r, object, "port", TABLE(port_fields), n, &n->has_port);
 	if (!rc && n->has_zatti && partial(zatti, TABLE(zatti_fields)))
 		rc = complete_zatti(r, zatti, rates, n);
 	if (!rc && n->has_zatti && n->zatti.cpu_idle_percent > 100) {
@@ -477,6 +486,8 @@ int view_load_write(json_t *object, const struct view_node *node)
 		rc = write_group(object, "sharers", TABLE(sharers_fields), n);
 	if (!rc && n->has_zatti)
 		rc = write_group(object, "zatti", TABLE(zatti_fields), n);
+	if (!rc && n->has_port)
+		rc = write_group(object, "port", TABLE(port_fields), n);
 	if (!rc)
 		rc = write_group(object, "owner", TABLE(owner_fields), n);
 	if (!rc)
@@ -508,7 +519,8 @@ bool view_load_same(const struct view_node *a, const struct view_node *b)
 	if (!group_same(x->has_measured, y->has_measured, TABLE(measured_fields), x, y) ||
 	    !group_same(x->has_advertised, y->has_advertised, TABLE(advertised_fields), x, y) ||
 	    !group_same(x->has_sharers, y->has_sharers, TABLE(sharers_fields), x, y) ||
-	    !group_same(x->has_zatti, y->has_zatti, TABLE(zatti_fields), x, y))
+	    !group_same(x->has_zatti, y->has_zatti, TABLE(zatti_fields), x, y) ||
+	    !group_same(x->has_port, y->has_port, TABLE(port_fields), x, y))
 		return false;
 	for (size_t i = 0; i < x->ntasks; i++)
 		if (!field_same(TABLE(task_fields), &x->tasks[i], &y->tasks[i]))

@@ -41,6 +41,7 @@ struct view_job_own {
 	double *com_ms;
 	struct rules_correction *corrections;
 	struct rules_held *held, *cached;
+	struct rules_pair *pairs;
 };
 
 /*

@@ -295,6 +295,12 @@ struct rules_node {
 		double blocks_per_s;
 		double free_mb;
 	} zatti;
+	/* For rules_place_gang alone, whose caller makes ports of it (<iocom/gang.h>). */
+	bool has_port;
+	struct {
+		double busy_mb_per_s, round_trip_ms;
+		double slots; /* negative: no limit */
+	} port;
 	bool accepts; /* the owner lets jobs in */
 	double age_ms;
 };
@@ -337,6 +343,12 @@ struct rules_shared {
 	size_t ncached;
 };
 
+/* What task FROM of a parallel job sends to task TO during the whole job. */
+struct rules_pair {
+	uint32_t from, to;
+	double bytes, messages;
+};
+
 struct rules_request {
 	double cpu_ms;
 	double io_per_ms; /* wall: its rate when running alone */
@@ -370,6 +382,14 @@ struct rules_request {
 	const struct rules_held *held;
 	size_t nheld;
 	struct rules_shared shared;
+	/*
+	 * Who of its tasks sends how much to whom; borrowed.  Only those who ask rules_place_gang
+	 * (<iocom/gang.h>) use it.  After each of `phases` all tasks wait for each other; 0: not
+	 * known that they do.
+	 */
+	const struct rules_pair *pairs;
+	size_t npairs;
+	uint32_t phases;
 };
 
 /*

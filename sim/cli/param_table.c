@@ -27,6 +27,8 @@ static const struct {
 	 "reading 5: moving data is work for both disks; no: a delay"},
 	{"local_messages_free", "yes/no", "reading 7: messages inside a node cost nothing"},
 	{"port_contention", "yes/no", "O-38: the flows of a port share its bandwidth"},
+	{"whole_gangs", "yes/no",
+	 "3.18: least-delay places the tasks of a job that communicates all at once"},
 	{"dedicated_buffer", "yes/no", "O-3: the time of a job alone includes the buffer"},
 	{"control_per_node", "yes/no",
 	 "O-27: one feedback controller per node; no: one per cluster"},

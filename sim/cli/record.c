@@ -75,6 +75,14 @@ static int fill_view(struct keeper *k, double time_ms, const struct sim_job *job
 			ret = -ENOMEM;
 	}
 	view->job.com_ms = view->com_ms;
+	if (!ret && request->npairs) {
+		view->pairs = malloc(request->npairs * sizeof(*view->pairs));
+		if (view->pairs)
+			memcpy(view->pairs, request->pairs, request->npairs * sizeof(*view->pairs));
+		else
+			ret = -ENOMEM;
+	}
+	view->job.pairs = view->pairs;
 	if (ret)
 		view_file_fini(view);
 	return ret;
@@ -133,7 +141,8 @@ static int record_job(struct keeper *k, const struct sim_job *j)
 }
 
 static int record_decision(struct keeper *k, const struct sim_job *j, const struct rules_plan *plan,
-			   const uint32_t *nodes, const struct view_file *view)
+			   const uint32_t *nodes, const struct rules_gang_plan *gang,
+			   const struct view_file *view)
 {
 	struct recording_decision d = {
 		.time_ms = view->time_ms,
@@ -142,6 +151,7 @@ static int record_decision(struct keeper *k, const struct sim_job *j, const stru
 		.params = &view->params,
 		.request = &view->job,
 		.plan = plan,
+		.gang = gang,
 		.nodes = nodes,
 	};
 	int ret = 0;
@@ -193,7 +203,7 @@ static void record_decided(void *arg, double time_ms, const struct sim_job *job,
 	if (k->code)
 		return;
 	if (k->recorder)
-		k->code = record_decision(k, job, plan, nodes, &view);
+		k->code = record_decision(k, job, plan, nodes, sim_look_gang(look), &view);
 	if (!k->code && wanted)
 		k->code = record_write_view(k, &view);
 	view_file_fini(&view);

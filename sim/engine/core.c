@@ -311,10 +311,11 @@ static int nodes_init(struct core *c)
 
 	c->nodes = calloc(n, sizeof(*c->nodes));
 	c->meters = calloc(n, sizeof(*c->meters));
+	c->port_share = calloc(n, sizeof(*c->port_share));
 	c->shards = calloc(c->nshards, sizeof(*c->shards));
 	if (c->run->decided != NULL)
 		c->saved = calloc(n, sizeof(*c->saved));
-	if (c->nodes == NULL || c->meters == NULL || c->shards == NULL ||
+	if (c->nodes == NULL || c->meters == NULL || c->port_share == NULL || c->shards == NULL ||
 	    (c->run->decided != NULL && c->saved == NULL))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
@@ -350,6 +351,9 @@ static void shard_free(struct core_shard *s)
 	free(s->placed.list);
 	free(s->targets);
 	free(s->com_ms);
+	free(s->pairs);
+	free(s->ports);
+	free(s->gang);
 	free(s->moves);
 	core_stats_free(&s->stats);
 	core_completions_free(s->completions);
@@ -369,6 +373,7 @@ static void core_free(struct core *c)
 	free(c->shards);
 	free(c->nodes);
 	free(c->meters);
+	free(c->port_share);
 }
 
 static int core_set_up(struct core *c)

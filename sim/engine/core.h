@@ -183,6 +183,11 @@ struct core_shard {
 	} placed;
 	uint32_t *targets; /* the nodes for the tasks of one job */
 	double *com_ms;
+	struct rules_pair *pairs; /* who of the job's tasks sends to whom */
+	uint32_t pairs_room;
+	/* of the last gang; NULL: there was none */
+	struct rules_port *ports; /* of all nodes */
+	struct rules_gang_plan *gang;
 	struct rules_request request; /* the request of this decision */
 	uint32_t targets_room;
 	struct rules_move *moves;
@@ -232,6 +237,8 @@ struct core {
 	const char *serial_reason;
 	struct core_node *nodes;
 	struct core_meter *meters;
+	double *port_share; /* the part of the time in which each node's port had messages to carry
+			     */
 	struct core_shard *shards;
 	uint32_t nshards, share_first;
 	struct rules **own_rules; /* with control_per_node: one for each node */
@@ -375,6 +382,17 @@ struct rules_request core_request_of(const struct core_shard *s, const struct co
 void core_remember(struct core_shard *s, uint32_t home, uint32_t target,
 		   const struct rules_request *request, double com_ms);
 uint64_t core_ties_seed(const struct core *c, const struct sim_job *job);
+
+/* --- core_gang.c: jobs whose tasks are placed all at once ---------------------------------- */
+/* Returns whether JOB is placed so. */
+bool core_gang_is(const struct core *c, const struct core_job *j);
+/*
+ * Writes into shard->targets where the tasks go, by shard->request, which gets the pairs.  Returns
+ * 0; 1: they fit nowhere; -errno.
+ */
+int core_gang_place(struct core_shard *s, const struct core_job *j);
+/* The part of the time that messages of the node's tasks take, at most 1. */
+double core_port_share(const struct core_look *look);
 
 /* --- core_view.c: what decisions look at -------------------------------------------------- */
 /* Creates a view of idle nodes; the shard takes an error. */

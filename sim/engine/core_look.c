@@ -7,6 +7,8 @@
  */
 #include <errno.h>
 
+#include <iocom/gang.h>
+
 #include "sim/engine/core.h"
 
 static int core_look_append(struct core_look *look, const struct rules_request *r,
@@ -58,6 +60,17 @@ static int append_placed(const struct sim_look *look, uint32_t node, struct core
 	return 0;
 }
 
+/* Tells what a decision on a gang was told of the node's port. */
+static void look_port(const struct core_shard *s, uint32_t i, struct rules_node *node)
+{
+	if (!s->request.npairs)
+		return;
+	node->has_port = true;
+	node->port.busy_mb_per_s = s->ports[i].busy_mb_per_s;
+	node->port.round_trip_ms = s->ports[i].round_trip_ms;
+	node->port.slots = s->ports[i].slots;
+}
+
 int sim_look_node(const struct sim_look *look, uint32_t i, struct rules_node *node)
 {
 	struct core_shard *s = look->shard;
@@ -69,6 +82,7 @@ int sim_look_node(const struct sim_look *look, uint32_t i, struct rules_node *no
 		return -EINVAL;
 	if (i == look->home && c->looks && c->period_ms > 0) {
 		*node = s->home_look.node;
+		look_port(s, i, node);
 		return 0;
 	}
 	seen = &c->saved[i].node;
@@ -81,6 +95,7 @@ int sim_look_node(const struct sim_look *look, uint32_t i, struct rules_node *no
 		return -ENOMEM;
 	out->node.tasks = out->tasks;
 	*node = out->node;
+	look_port(s, i, node);
 	return 0;
 }
 
@@ -92,6 +107,11 @@ uint64_t sim_look_seed(const struct sim_look *look)
 const struct rules_request *sim_look_request(const struct sim_look *look)
 {
 	return &look->shard->request;
+}
+
+const struct rules_gang_plan *sim_look_gang(const struct sim_look *look)
+{
+	return look->shard->request.npairs ? look->shard->gang : NULL;
 }
 
 void sim_look_control(const struct sim_look *look, struct rules_control *control)

@@ -198,6 +198,13 @@ static int core_place_ask(struct core_shard *s, const struct core_job *j)
 		request.com_ms = s->com_ms;
 	s->request = request;
 	s->plan.queued = false;
+	if (core_gang_is(s->core, j)) {
+		ret = core_gang_place(s, j);
+		if (ret <= 0)
+			return ret;
+		/* It fits nowhere: each task goes where there is most room. */
+		s->request = request;
+	}
 	return rules_place_job(rules, s->view, j->job.home, &request, &s->plan, s->targets);
 }
 

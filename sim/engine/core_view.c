@@ -429,6 +429,8 @@ int core_set(struct core_shard *s, uint32_t node, double now, double sent_before
 
 	if (ret == 0)
 		ret = rules_view_set(s->view, node, &s->look.node);
+	if (ret == 0 && core_view_owner(s->core, node) == s)
+		s->core->port_share[node] = core_port_share(&s->look);
 	if (ret == 0 && s->core->saved != NULL)
 		ret = save(&s->core->saved[node], &s->look);
 	if (ret < 0)

@@ -51,6 +51,7 @@ static const struct row {
 	{"transfer_disk_work", MOVES, STREAM, NULL, 0, 0},
 	{"local_messages_free", NULL, STREAM, NULL, 0, 0},
 	{"port_contention", NULL, STREAM, NULL, 0, 0},
+	{"whole_gangs", "least-delay", STREAM, NULL, 0, 0},
 	{"dedicated_buffer", NULL, STREAM, NULL, 0, 0},
 	{"control_per_node", NULL, FEEDBACK | STREAM, NULL, 0, 0},
 	{"bs_backfill", "bs", STREAM, NULL, 0, 0},

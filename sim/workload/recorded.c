@@ -115,6 +115,11 @@ static int recorded_next(struct reader *r, struct record *record, struct iocom_e
 		return iocom_err_set(
 			err, -EINVAL, "%s: job %s: expected a home from 0 to %u, found \"%u\"",
 			source_name(r->source), from.id, reader_hosts(r) - 1, from.home);
+	if (from.write_fraction > 1)
+		return iocom_err_set(
+			err, -EINVAL,
+			"%s: job %s: expected a write_fraction from 0 to 1, found \"%g\"",
+			source_name(r->source), from.id, from.write_fraction);
 	record->arrival_ms = from.time_ms;
 	record->holds = HOLDS_ALL;
 	*job = (struct sim_job){
