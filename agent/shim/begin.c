@@ -133,6 +133,8 @@ static void forget_words(struct spec *spec)
 
 	bare.executable = bare.cwd = NULL;
 	bare.argv = bare.env = NULL;
+	bare.gang = NULL; /* its launcher has it */
+	bare.gang_length = 0;
 	spec_free(spec);
 	*spec = bare;
 }
@@ -180,6 +182,7 @@ static int begin_in_time(const struct shim *shim, struct iocom_err *err)
 
 int shim_begin(struct shim *shim, struct iocom_err *err)
 {
+	struct gang_launcher launcher = {0};
 	struct identity identity = {0};
 	struct spec *spec = &shim->order.spec;
 	int rc = identity_lookup(&identity, &shim->order, err);
@@ -214,7 +217,11 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 		rc = guard_begin(&shim->guard, &shim->group, shim->lease.until_ms, forget_keys,
 				 shim, err);
 	if (!rc)
-		rc = child_start(&shim->child, &shim->order, &identity, &shim->group, err);
+		rc = gang_prepare(&shim->gang, &launcher, spec, err);
+	if (!rc)
+		rc = child_start(&shim->child, &shim->order, &identity, &shim->group, &launcher,
+				 err);
+	gang_launcher_close(&launcher);
 	identity_deinit(&identity);
 	if (rc)
 		return rc;

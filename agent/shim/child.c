@@ -4,6 +4,8 @@
  *
  *   cgroup       clone3 puts the child into it, so that no fork can escape; the child joins
  *                v1 groups (and v2 on old kernels) before it does anything else
+ *   namespaces   a migratable job has its own pids and its own /proc, and its first process is
+ *                iocom-init, which starts the command (agent/init/init.h)
  *   leader       setsid; an empty signal mask, default handlers; the agent's priority and
  *                out-of-memory score are reset
  *   stdio        the terminal, or the pipes, or /dev/null where the caller had it closed
@@ -31,6 +33,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -38,8 +41,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/shim/beside.h"
 #include "agent/shim/tty.h"
 #include "user/clock.h"
+#include "user/execute.h"
 #include "user/keyring.h"
 #include "user/privilege.h"
 
@@ -56,6 +61,9 @@ enum stage {
 	STAGE_KEYRING,
 	STAGE_LIMITS,
 	STAGE_DIRECTORY,
+	STAGE_NAMESPACES,
+	STAGE_LAUNCHER,
+	STAGE_INIT,
 	STAGE_EXEC,
 };
 
@@ -66,7 +74,7 @@ struct report {
 };
 
 struct pipes {
-	int in[2], out[2], err[2], report[2];
+	int in[2], out[2], err[2], report[2], status[2];
 	struct tty tty; /* replaces the first three */
 };
 
@@ -74,7 +82,7 @@ static void pipes_close(struct pipes *pipes)
 {
 	int *all = &pipes->in[0];
 
-	for (size_t i = 0; i < 8; i++)
+	for (size_t i = 0; i < 10; i++)
 		if (all[i] >= 0)
 			close(all[i]);
 	tty_close(&pipes->tty);
@@ -105,7 +113,8 @@ static int pipes_make(struct pipes *pipes, const struct spec *spec, const struct
 		    fchown(ends[i][0], identity->uid, identity->gid))
 			goto failed;
 	}
-	if (!pipe2(pipes->report, O_CLOEXEC))
+	if (!pipe2(pipes->report, O_CLOEXEC) &&
+	    (!spec->migratable || !pipe2(pipes->status, O_CLOEXEC)))
 		return 0;
 failed:
 	rc = -errno;
@@ -226,58 +235,6 @@ static int set_limits(const struct spec *spec)
 	return 0;
 }
 
-/* Calls execve. /bin/sh runs a text file without "#!", as every shell does it. */
-static int child_execute(const char *path, const struct spec *spec)
-{
-	size_t n = 0;
-	char **words;
-
-	execve(path, spec->argv, spec->env);
-	if (errno != ENOEXEC)
-		return -errno;
-	while (spec->argv[n])
-		n++;
-	words = calloc(n + 2, sizeof(*words));
-	if (!words)
-		return -ENOMEM;
-	words[0] = (char *)"/bin/sh";
-	words[1] = (char *)path;
-	for (size_t i = 1; i < n; i++)
-		words[i + 1] = spec->argv[i];
-	execve(words[0], words, spec->env);
-	free(words);
-	return -ENOEXEC;
-}
-
-/* Looks a bare name up on the user's PATH, on this node and with the user's rights. */
-static int execute_on_path(const struct spec *spec)
-{
-	const char *at = "/bin:/usr/bin";
-	char path[PATH_MAX];
-	struct stat st;
-	int error = -ENOENT;
-
-	for (char *const *env = spec->env; *env; env++)
-		if (!strncmp(*env, "PATH=", 5))
-			at = *env + 5;
-	while (*at) {
-		int n = (int)strcspn(at, ":");
-		int rc;
-
-		if (snprintf(path, sizeof(path), "%.*s/%s", n ? n : 1, n ? at : ".",
-			     spec->executable) < (int)sizeof(path)) {
-			rc = child_execute(path, spec);
-			/* A directory that we may not search counts as missing, as in a shell. */
-			if (rc == -EACCES && !stat(path, &st) && S_ISREG(st.st_mode))
-				error = rc;
-			else if (rc != -EACCES && rc != -ENOENT && rc != -ENOTDIR)
-				return rc;
-		}
-		at += n + (at[n] == ':');
-	}
-	return error;
-}
-
 /* Best effort: without it the steps count as the job's. */
 static void child_say_ready(int fd)
 {
@@ -290,14 +247,72 @@ static void child_say_ready(int fd)
 	(void)!write(fd, &report, sizeof(report));
 }
 
+/* The job sees its own pids in /proc, and all else as it is on the node, also what is mounted
+ * later. */
+static int child_own_proc(void)
+{
+	if (mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) ||
+	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+		return -errno;
+	return 0;
+}
+
+/*
+ * Becomes PROGRAM, one of ours, which starts the job's command: its arguments are the descriptors A
+ * and B, which it inherits, the executable, and after "--" the job's own.
+ */
+static struct report child_through(const char *program, int a, int b, const struct spec *spec,
+				   enum stage stage)
+{
+	char first[12], second[12];
+	size_t n = 0, at = 0;
+	char **words;
+
+	while (spec->argv[n])
+		n++;
+	words = calloc(n + 6, sizeof(*words));
+	if (!words)
+		return (struct report){stage, ENOMEM};
+	snprintf(first, sizeof(first), "%d", a);
+	snprintf(second, sizeof(second), "%d", b);
+	words[at++] = (char *)program;
+	words[at++] = first;
+	words[at++] = second;
+	words[at++] = spec->executable;
+	words[at++] = (char *)"--";
+	memcpy(&words[at], spec->argv, n * sizeof(*words));
+	if (fcntl(a, F_SETFD, 0) || fcntl(b, F_SETFD, 0))
+		return (struct report){stage, errno};
+	execve(program, words, spec->env);
+	return (struct report){stage, errno};
+}
+
+/* Becomes the launcher of a gang's part, for a command that can be started. */
+static struct report child_launch(const struct gang_launcher *launcher, const struct spec *spec)
+{
+	int rc = execute_check(spec->executable, spec->env);
+
+	if (rc)
+		return (struct report){STAGE_EXEC, -rc};
+	return child_through(launcher->program, launcher->plan, launcher->control, spec,
+			     STAGE_LAUNCHER);
+}
+
 static struct report child_steps(const struct order *order, const struct identity *identity,
-				 const struct cgroup *group, bool in_v2, const struct pipes *pipes)
+				 const struct cgroup *group, bool in_v2, const struct pipes *pipes,
+				 const struct gang_launcher *launcher)
 {
 	const struct spec *spec = &order->spec;
+	char init[PATH_MAX];
 	int rc = cgroup_enter(group, !in_v2);
 
 	if (rc)
 		return (struct report){STAGE_CGROUP, -rc};
+	rc = spec->migratable ? beside(init, "iocom-init") : 0;
+	if (!rc && spec->migratable)
+		rc = child_own_proc();
+	if (rc)
+		return (struct report){STAGE_NAMESPACES, -rc};
 	if (setsid() < 0)
 		return (struct report){STAGE_SESSION, errno};
 	reset_signals();
@@ -327,20 +342,24 @@ static struct report child_steps(const struct order *order, const struct identit
 	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC))
 		return (struct report){STAGE_STDIO, errno};
 	child_say_ready(pipes->report[1]);
-	rc = strchr(spec->executable, '/') ? child_execute(spec->executable, spec)
-					   : execute_on_path(spec);
+	if (launcher && launcher->program[0])
+		return child_launch(launcher, spec);
+	if (spec->migratable)
+		return child_through(init, pipes->status[1], pipes->report[1], spec, STAGE_INIT);
+	rc = execute_command(spec->executable, spec->argv, spec->env);
 	return (struct report){STAGE_EXEC, -rc};
 }
 
 /*
  * Makes the child with clone3 in the cgroup, or else with fork. Returns 0 in the child. IN_V2
- * says whether the child is in the v2 cgroup already.
+ * says whether the child is in the v2 cgroup already.  NAMESPACES: CLONE_NEW* flags; with some
+ * there is no else.
  */
-static pid_t child_spawn(const struct cgroup *group, int *pidfd, bool *in_v2)
+static pid_t child_spawn(const struct cgroup *group, uint64_t namespaces, int *pidfd, bool *in_v2)
 {
 	int directory = cgroup_open(group);
 	struct clone_args args = {
-		.flags = CLONE_PIDFD | CLONE_INTO_CGROUP,
+		.flags = CLONE_PIDFD | CLONE_INTO_CGROUP | namespaces,
 		.pidfd = (uint64_t)(uintptr_t)pidfd,
 		.exit_signal = SIGCHLD,
 		.cgroup = (uint64_t)(directory < 0 ? 0 : directory),
@@ -356,6 +375,11 @@ static pid_t child_spawn(const struct cgroup *group, int *pidfd, bool *in_v2)
 	if (pid >= 0)
 		return pid;
 	*in_v2 = false;
+	if (namespaces) {
+		args.flags &= ~CLONE_INTO_CGROUP;
+		args.cgroup = 0;
+		return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	}
 	pid = fork();
 	if (pid > 0) {
 		*pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -428,6 +452,20 @@ static int child_explain(const struct report *report, const struct order *order,
 			node);
 	case STAGE_KEYRING:
 		return child_explain_keyring(report, order, err);
+	case STAGE_NAMESPACES:
+		return iocom_err_set(err, -report->error,
+				     "cannot give the job pids and a /proc of its own on node %s, "
+				     "as --migratable needs: %s",
+				     node, why);
+	case STAGE_INIT:
+		return iocom_err_set(err, -report->error,
+				     "cannot start iocom-init, the first process of a "
+				     "--migratable job, on node %s: %s",
+				     node, why);
+	case STAGE_LAUNCHER:
+		return iocom_err_set(err, -report->error,
+				     "cannot start the launcher of the gang's tasks on node %s: %s",
+				     node, why);
 	case STAGE_PAM:
 		return iocom_err_set(err, -report->error,
 				     "cannot set the limits that PAM gave on node %s: %s", node,
@@ -463,7 +501,10 @@ static int await_report(int fd, uint32_t limit_ms, struct report *report)
 	do
 		n = read(fd, report, sizeof(*report));
 	while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(*report) ? 1 : 0;
+	/* iocom-init says only why it could not start the command. */
+	if (n == (ssize_t)sizeof(int))
+		*report = (struct report){.stage = STAGE_EXEC, .error = report->stage};
+	return n == (ssize_t)sizeof(*report) || n == (ssize_t)sizeof(int) ? 1 : 0;
 }
 
 /*
@@ -506,6 +547,8 @@ static int child_give_up(const struct child *child, const struct order *order,
 
 static void take_ends(struct child *child, struct pipes *pipes)
 {
+	child->status = pipes->status[0];
+	pipes->status[0] = -1;
 	if (pipes->tty.slave >= 0) {
 		child->stdio[0] = pipes->tty.in;
 		child->stdio[1] = pipes->tty.out;
@@ -519,28 +562,31 @@ static void take_ends(struct child *child, struct pipes *pipes)
 }
 
 static void run_child(const struct order *order, const struct identity *identity,
-		      const struct cgroup *group, bool in_v2, const struct pipes *pipes)
+		      const struct cgroup *group, bool in_v2, const struct pipes *pipes,
+		      const struct gang_launcher *launcher)
 {
-	struct report report = child_steps(order, identity, group, in_v2, pipes);
+	struct report report = child_steps(order, identity, group, in_v2, pipes, launcher);
 	ssize_t n = write(pipes->report[1], &report, sizeof(report));
 
 	_exit(n == (ssize_t)sizeof(report) ? 127 : 126);
 }
 
 int child_start(struct child *child, const struct order *order, const struct identity *identity,
-		const struct cgroup *group, struct iocom_err *err)
+		const struct cgroup *group, const struct gang_launcher *launcher,
+		struct iocom_err *err)
 {
 	struct report report = {0};
 	struct pipes pipes;
 	bool in_v2;
 	int rc = pipes_make(&pipes, &order->spec, identity);
 
-	*child = (struct child){.pidfd = -1, .stdio = {-1, -1, -1}};
+	*child = (struct child){.pidfd = -1, .stdio = {-1, -1, -1}, .status = -1};
 	if (rc)
 		return iocom_err_set(err, rc, "cannot make %s for the job on node %s: %s",
 				     order->spec.tty.wanted ? "a terminal" : "pipes",
 				     order->spec.node, strerror(-rc));
-	child->pid = child_spawn(group, &child->pidfd, &in_v2);
+	child->pid = child_spawn(group, order->spec.migratable ? CLONE_NEWPID | CLONE_NEWNS : 0,
+				 &child->pidfd, &in_v2);
 	if (child->pid < 0) {
 		rc = -errno;
 		pipes_close(&pipes);
@@ -548,9 +594,12 @@ int child_start(struct child *child, const struct order *order, const struct ide
 				     order->spec.node, strerror(-rc));
 	}
 	if (child->pid == 0)
-		run_child(order, identity, group, in_v2, &pipes);
+		run_child(order, identity, group, in_v2, &pipes, launcher);
 	close(pipes.report[1]);
 	pipes.report[1] = -1;
+	if (pipes.status[1] >= 0)
+		close(pipes.status[1]);
+	pipes.status[1] = -1;
 	rc = await_exec(pipes.report[0], order->begin_ms, &report, &child->begin_us);
 	if (rc < 0) {
 		rc = child_give_up(child, order, group, err);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "user/cgroup.h"
+#include "agent/shim/gang.h"
 #include "agent/shim/order.h"
 #include "agent/shim/pam.h"
 
@@ -19,6 +20,11 @@ struct child {
 	/* Our ends: we write to [0] and read from [1] and [2]; non-blocking; -1 means none. With
 	 * a terminal [0] and [1] are its master. */
 	int stdio[3];
+	/*
+	 * Of a migratable job: what its first process, iocom-init, says of the command's end
+	 * (agent/init/init.h); -1: the first process is the command.
+	 */
+	int status;
 	uint64_t begin_us; /* CPU time of the steps before exec, which are not the job's own */
 };
 
@@ -42,12 +48,14 @@ int identity_lookup(struct identity *identity, struct order *order, struct iocom
 void identity_deinit(struct identity *identity);
 
 /*
- * Starts the process and waits until exec succeeds. Returns 0; 126 or 127 if exec failed, as a
- * shell reports it; negative errno if anything else failed (the directory is missing, for
- * instance) or exec took longer than ORDER's begin_ms. ERR has the sentence. After a failure
- * nothing runs, except a killed process that the kernel still holds.
+ * Starts the process, or LAUNCHER for it (not NULL, and with a program), and waits until exec
+ * succeeds. Returns 0; 126 or 127 if exec failed, as a shell reports it; negative errno if anything
+ * else failed (the directory is missing, for instance) or exec took longer than ORDER's begin_ms.
+ * ERR has the sentence. After a failure nothing runs, except a killed process that the kernel still
+ * holds.
  */
 int child_start(struct child *child, const struct order *order, const struct identity *identity,
-		const struct cgroup *group, struct iocom_err *err);
+		const struct cgroup *group, const struct gang_launcher *launcher,
+		struct iocom_err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The shim's loop over eight descriptors. It uses poll because the events change with every
- * credit: rebuilding eight entries is cheaper than the epoll_ctl calls would be.
+ * The shim's loop over nine descriptors. It uses poll because the events change with every
+ * credit: rebuilding nine entries is cheaper than the epoll_ctl calls would be.
  */
 #include "agent/shim/shim.h"
 
@@ -14,8 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/init/init.h"
 #include "agent/shim/rejoin.h"
 #include "agent/shim/tty.h"
+#include "user/clock.h"
+#include "user/ending_signal.h"
 
 #define AUDIT_LOOK_MS 1000 /* between looks whether the audit log was told */
 
@@ -26,6 +29,7 @@ enum entry {
 	ENTRY_LEASH,
 	ENTRY_CONTROL,
 	ENTRY_HOME,
+	ENTRY_GANG,
 	ENTRIES
 };
 
@@ -39,10 +43,20 @@ void shim_client_lost(struct shim *shim)
 	shutdown(shim->client.fd, SHUT_RDWR);
 }
 
+/* SIGNAL is about to reach the job.  What its launcher left behind says nothing of its end. */
+static void shim_tell_gang(struct shim *shim, int signal)
+{
+	if (!shim->main_ended &&
+	    gang_line_signal(&shim->gang, shim->client_gone ? NULL : &shim->client, signal))
+		shim_client_lost(shim);
+}
+
 static void kill_all(struct shim *shim)
 {
-	if (!shim->killed)
+	if (!shim->killed) {
+		shim_tell_gang(shim, SIGKILL);
 		shim->killed_ms = shim_now_ms();
+	}
 	shim->killed = true;
 	cgroup_kill(&shim->group);
 }
@@ -59,12 +73,13 @@ static int send_signal(struct shim *shim, int signal)
 	/* No process began here: the pid is 0 (our own group) or may belong to a stranger now. */
 	if (!shim->started_ms)
 		return ESRCH;
+	shim_tell_gang(shim, signal);
 	if (signal == SIGKILL) {
 		kill_all(shim);
 		return 0;
 	}
 	if (shim->main_ended) {
-		if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)
+		if (signal_asks_to_end(signal))
 			kill_all(shim); /* only leftovers of the job run */
 		return 0;
 	}
@@ -101,6 +116,8 @@ int shim_take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, uin
 					 : -EPROTO;
 	case FRAME_STAGE: /* it was on its way when this ended */
 		return shim->order.spec.data ? 0 : -EPROTO;
+	case FRAME_GANG:
+		return gang_line_take(&shim->gang, payload, length);
 	default:
 		return -EPROTO;
 	}
@@ -127,27 +144,56 @@ int shim_serve_client(struct shim *shim)
 	return rc < 0 ? rc : -EPROTO;
 }
 
-static uint64_t loop_microseconds(const struct timeval *t)
+/* Closes what tells of the end of the first process. */
+static void loop_close_child(struct child *child)
 {
-	return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
+	if (child->pidfd >= 0)
+		close(child->pidfd);
+	if (child->status >= 0)
+		close(child->status);
+	child->pidfd = child->status = -1;
+}
+
+/* The first process, or the command under an init, has ended. */
+static void loop_ended(struct shim *shim, const struct init_end *end)
+{
+	bool signalled = WIFSIGNALED(end->status);
+
+	shim->main_ended = true;
+	shim->ended_ms = shim_now_ms();
+	shim->end.kind = signalled ? 1 : 0;
+	shim->end.value = (uint32_t)(signalled ? WTERMSIG(end->status) : WEXITSTATUS(end->status));
+	shim->end.max_rss_kb = end->max_rss_kb;
+	shim->end.cpu_us = end->cpu_us;
+	shim->end.begin_us = shim->child.begin_us;
+	loop_close_child(&shim->child);
+}
+
+/* Reads what init says.  Returns false: nothing; from now on the end of init itself is waited for.
+ */
+static bool take_init_word(struct child *child, struct init_end *end)
+{
+	if (child->status < 0)
+		return false;
+	if (read(child->status, end, sizeof(*end)) == (ssize_t)sizeof(*end))
+		return true;
+	close(child->status);
+	child->status = -1;
+	return false;
 }
 
 static void take_status(struct shim *shim)
 {
+	struct init_end end = {0};
 	struct rusage usage;
-	int status;
 
-	if (wait4(shim->child.pid, &status, WNOHANG, &usage) != shim->child.pid)
-		return;
-	shim->main_ended = true;
-	shim->ended_ms = shim_now_ms();
-	shim->end.kind = WIFSIGNALED(status) ? 1 : 0;
-	shim->end.value = (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	shim->end.max_rss_kb = (uint64_t)usage.ru_maxrss;
-	shim->end.cpu_us = loop_microseconds(&usage.ru_utime) + loop_microseconds(&usage.ru_stime);
-	shim->end.begin_us = shim->child.begin_us;
-	close(shim->child.pidfd);
-	shim->child.pidfd = -1;
+	if (!take_init_word(&shim->child, &end)) {
+		if (wait4(shim->child.pid, &end.status, WNOHANG, &usage) != shim->child.pid)
+			return;
+		end.max_rss_kb = (uint64_t)usage.ru_maxrss;
+		end.cpu_us = clock_usage_us(&usage);
+	}
+	loop_ended(shim, &end);
 }
 
 void shim_serve_control(struct shim *shim)
@@ -208,8 +254,10 @@ static void loop_overdue(struct shim *shim)
 {
 	bool before = shim->killed;
 
-	if (!before && !shim->main_ended)
+	if (!before && !shim->main_ended) {
 		lease_client_lost(&shim->lease);
+		shim->gang.left |= shim->client_gone;
+	}
 	if (shim->streams.tty && !shim->main_ended && !shim->hung_up && !before) {
 		hang_up(shim);
 		return;
@@ -258,10 +306,17 @@ static void loop_wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 		.fd = shim->client_gone ? -1 : shim->client.fd,
 		.events = (short)(POLLIN | (wire_idle(&shim->client) ? 0 : POLLOUT)),
 	};
-	entries[ENTRY_CHILD] = (struct pollfd){.fd = shim->child.pidfd, .events = POLLIN};
+	entries[ENTRY_CHILD] = (struct pollfd){
+		.fd = shim->child.status >= 0 ? shim->child.status : shim->child.pidfd,
+		.events = POLLIN,
+	};
 	entries[ENTRY_LEASH] = (struct pollfd){.fd = shim->leash.fd, .events = POLLIN};
 	entries[ENTRY_CONTROL] = (struct pollfd){.fd = shim->leash.listen, .events = POLLIN};
 	entries[ENTRY_HOME] = renew_poll(&shim->renew);
+	entries[ENTRY_GANG] = (struct pollfd){
+		.fd = shim->client_gone ? -1 : shim->gang.fd,
+		.events = POLLIN,
+	};
 	if (lease_ms && lease_ms < until_ms)
 		until_ms = lease_ms;
 	if (end_ms < until_ms)
@@ -328,6 +383,10 @@ void shim_loop(struct shim *shim)
 			kill_all(shim);
 		if (entries[ENTRY_CHILD].revents)
 			take_status(shim);
+		/* Before the end: what a launcher said last is why. */
+		if ((entries[ENTRY_GANG].revents || shim->main_ended) && !shim->client_gone &&
+		    gang_line_serve(&shim->gang, &shim->client))
+			shim_client_lost(shim);
 		if (entries[ENTRY_CONTROL].revents)
 			shim_serve_control(shim);
 		if (deadline(shim) <= shim_now_ms())

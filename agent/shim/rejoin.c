@@ -190,7 +190,8 @@ void shim_attach(struct shim *shim, int fd, const struct records *records,
 	shim->client_gone = false;
 	shim->told_exit = shim->known = false;
 	streams_attach(&shim->streams, from, left, ask->gaps);
-	if (shim_tell_started(shim))
+	if (shim_tell_started(shim) ||
+	    (*ask->resume && gang_line_again(&shim->gang, &shim->client)))
 		shim_client_lost(shim);
 }
 

@@ -39,6 +39,7 @@ static void shim_finish(struct shim *shim)
 		cgroup_remove(&shim->group, SHIM_REMOVE_MS);
 		user_group_leave(&shim->user, &shim->group);
 	}
+	gang_line_outcome(&shim->gang, shim->order.spec.node, &shim->end);
 	guard_end(&shim->guard);
 	lease_outcome(&shim->lease, &shim->end);
 	shim->end.end_ns = shim_wall_ns();
@@ -111,6 +112,7 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 	streams_init(&shim->streams, none);
 	spool_init(&shim->spool);
 	scratch_init(&shim->scratch);
+	gang_line_init(&shim->gang);
 	leash_init(&shim->leash, fd_leash, "");
 	shim->renew.fd = -1;
 	rc = order_read(fd_order, &shim->order, &err);
@@ -136,6 +138,7 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 		(void)audit_told(shim->audit, SHIM_AUDIT_MS);
 	scratch_remove(&shim->scratch);
 	renew_deinit(&shim->renew);
+	gang_line_deinit(&shim->gang);
 	streams_deinit(&shim->streams);
 	wire_deinit(&shim->client);
 	leash_deinit(&shim->leash);

@@ -24,6 +24,7 @@
 #include "user/cgroup.h"
 #include "agent/shim/audit.h"
 #include "agent/shim/child.h"
+#include "agent/shim/gang.h"
 #include "agent/shim/guard.h"
 #include "agent/shim/leash.h"
 #include "agent/shim/lease.h"
@@ -71,6 +72,7 @@ struct shim {
 	bool replayed; /* the job was over before we started: only its record is here */
 	bool given_up; /* we wait no longer for a client or for what is still in the pipes */
 	struct child child;
+	struct gang_line gang;
 	struct streams streams;
 	struct spool spool;	/* until the streams take it */
 	struct scratch scratch; /* the directory of a job whose data went along */

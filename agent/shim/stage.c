@@ -79,12 +79,13 @@ static int stage_begin(struct stage *stage, const struct identity *identity, cha
 	order->spec.nlimits = 0;
 	order->spec.closed = 0;
 	order->spec.tty.wanted = false;
+	order->spec.migratable = false;
 	if (!rc)
-		rc = child_start(&stage->child, order, identity, &stage->group, err);
+		rc = child_start(&stage->child, order, identity, &stage->group, NULL, err);
 	explicit_bzero(order, sizeof(*order));
 	free(order);
 	if (rc)
-		stage->child = (struct child){.pidfd = -1, .stdio = {-1, -1, -1}};
+		stage->child = (struct child){.pidfd = -1, .stdio = {-1, -1, -1}, .status = -1};
 	return rc > 0 ? -EIO : rc;
 }
 
@@ -389,8 +390,9 @@ static int stage_move_in(struct shim *shim, struct iocom_err *err)
 
 int stage_take(struct shim *shim, const struct identity *identity, struct iocom_err *err)
 {
-	struct stage stage = {
-		.shim = shim, .before = true, .child = {.pidfd = -1, .stdio = {-1, -1, -1}}};
+	struct stage stage = {.shim = shim,
+			      .before = true,
+			      .child = {.pidfd = -1, .stdio = {-1, -1, -1}, .status = -1}};
 	const struct order *order = &shim->order;
 	char quota[24];
 	int rc;
@@ -417,7 +419,8 @@ int stage_take(struct shim *shim, const struct identity *identity, struct iocom_
 
 void stage_give(struct shim *shim)
 {
-	struct stage stage = {.shim = shim, .child = {.pidfd = -1, .stdio = {-1, -1, -1}}};
+	struct stage stage = {.shim = shim,
+			      .child = {.pidfd = -1, .stdio = {-1, -1, -1}, .status = -1}};
 	struct identity identity = {0};
 	struct iocom_err err = {0};
 	int rc = identity_lookup(&identity, &shim->order, &err);

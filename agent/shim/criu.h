@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Checkpoint and restore of a migratable job by criu(8), a program of its own.
+ *
+ *   dump      the job is frozen; criu writes its images, and the job stays as it is, frozen
+ *   restore   criu makes the job's processes from images, in a mount namespace of their own.  They
+ *             do not run yet: iocom-hold (agent/init/hold.h) keeps criu waiting until somebody says
+ *             "go", and criu ends the processes if nobody does
+ *
+ * criu is root's; the images are the memory of the job and belong into a directory of root alone.
+ * It works in the job's mount namespace, where /proc shows the node's processes meanwhile.
+ */
+#ifndef IOCOM_SHIM_CRIU_H
+#define IOCOM_SHIM_CRIU_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "iocom/err.h"
+#include "user/cgroup.h"
+
+#define CRIU_LEAST    40000 /* 4.0: older ones fail on kernels of today */
+#define CRIU_NAME_MAX 48
+
+struct criu {
+	char program[PATH_MAX];
+	unsigned version; /* 40101 is 4.1.1 */
+};
+
+/*
+ * Asks PROGRAM ("": criu of /usr/sbin or /usr/local/sbin) for its version.  Returns 0; -ENOENT: it
+ * is not there; -EPROTONOSUPPORT: it is too old; -EPROTO: it does not answer as criu does.
+ */
+int criu_find(struct criu *criu, const char *program, struct iocom_err *err);
+
+/* A pipe of the job's whose other end the shim has: what criu calls it, such as "pipe:[81]". */
+struct criu_pipe {
+	int fd;
+	char name[CRIU_NAME_MAX];
+};
+/* Fills PIPE's name with what descriptor FD of process PID is.  Returns 0 or negative errno. */
+int criu_pipe_name(struct criu_pipe *pipe, pid_t pid, int fd);
+
+/*
+ * Writes the images of the job with first process INIT, whose frozen cgroup is at path GROUP, to
+ * DIR within LIMIT_MS.  Returns 0; -ETIMEDOUT; -ENOTSUP: the job has something that cannot be
+ * saved, which ERR names; other negative errno.
+ */
+int criu_dump(const struct criu *criu, pid_t init, const char *group, const char *dir,
+	      unsigned limit_ms, struct iocom_err *err);
+
+/*
+ * Starts to restore the images of DIR: criu and all that it makes are in GROUP, and connects to
+ * the socket HOLD when all is there (agent/init/hold.h).  PIPES are the ends that the job gets.
+ * Returns criu's pid or negative errno.
+ */
+pid_t criu_restore(const struct criu *criu, const char *dir, const struct cgroup *group,
+		   const struct criu_pipe *pipes, size_t npipes, const char *hold,
+		   struct iocom_err *err);
+/* Explains a restore that failed, from its log in DIR. */
+void criu_restore_explain(const char *dir, struct iocom_err *err);
+
+#endif
