@@ -46,6 +46,7 @@ static void agent_chores(void *arg)
 	if (a->caches)
 		data_caches_chores(a->caches);
 	home_chores(a->home);
+	gangs_chores(a->gangs);
 	peers_chores(&a->peers);
 	front_chores(&a->front);
 	if (clock_boot_ns() >= a->prune_due_ns) {
@@ -66,6 +67,8 @@ static int begin(struct agent *a, struct iocom_err *err)
 		rc = home_load(a->home, err);
 	if (!rc)
 		rc = guest_recover(a->guest, err);
+	if (!rc)
+		rc = gangs_load(a->gangs, err);
 	if (!rc)
 		feedback_begin(a->feedback);
 	if (!rc)
@@ -179,6 +182,7 @@ void agent_stop(struct agent *a)
 	net_part_free(a->net);
 	net_spawn_fini(&a->net_spawn);
 	guest_free(a->guest);
+	gangs_free(a->gangs);
 	home_free(a->home);
 	feedback_free(a->feedback);
 	profile_close(a->profiles);

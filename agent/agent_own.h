@@ -52,6 +52,7 @@ struct agent {
 	struct owner_part *owner;
 	struct guest *guest;
 	struct home *home;
+	struct gangs *gangs;
 	struct feedback *feedback;
 	struct guest_watch ran_watch;
 	struct home_watch submitted_watch;

@@ -16,6 +16,7 @@
 #include "agent/guest/guest.h"
 #include "agent/guest/launcher.h"
 #include "agent/home/home.h"
+#include "agent/measure/links.h"
 #include "agent/measure/uptime_mark.h"
 #include "agent/metrics/metrics.h"
 #include "user/clock.h"
@@ -212,6 +213,15 @@ static void something_changed(void *arg)
 	pulse_changed(&a->pulse);
 }
 
+static void tell_gang(void *arg, uint64_t cgroup_id, bool is)
+{
+	struct agent *a = arg;
+	struct iocom_err err = {0};
+
+	if (a->monitor && monitor_gang(a->monitor, cgroup_id, is, &err))
+		log_provoked(&a->log, LOG_L_WARNING, "%s", err.text);
+}
+
 static bool is_mute(void *arg)
 {
 	const struct agent *a = arg;
@@ -264,6 +274,7 @@ static int agent_make_guest(struct agent *a, struct iocom_err *err)
 			  .own_vector = own_vector,
 			  .sequence = own_sequence,
 			  .sample = sample_now,
+			  .gang = tell_gang,
 			  .changed = something_changed,
 			  .ask = peers_ask,
 			  .ask_arg = &a->peers,
@@ -281,6 +292,7 @@ static int agent_make_guest(struct agent *a, struct iocom_err *err)
 	pulse_set_jobs(&a->pulse, &jobs);
 	peers_serve(&a->peers, PEER_ADMIT, guest_on_admit, a->guest);
 	peers_serve(&a->peers, PEER_KILL, guest_on_kill, a->guest);
+	peers_serve(&a->peers, PEER_RELEASE, guest_on_release, a->guest);
 	return 0;
 }
 
@@ -327,6 +339,21 @@ static int agent_make_home(struct agent *a, struct iocom_err *err)
 	peers_serve(&a->peers, PEER_RENEW, home_on_renew, a->home);
 	peers_serve(&a->peers, PEER_ATTACH, answer_attach, a);
 	return 0;
+}
+
+static void way_to(void *arg, const struct iocom_vector *v, struct rules_port *port)
+{
+	const struct agent *a = arg;
+
+	links_port(a->front.links, v, port);
+}
+
+static int agent_make_gangs(struct agent *a, struct iocom_err *err)
+{
+	const struct gangs_config config = {
+		.base = &a->base, .home = a->home, .port = way_to, .arg = a};
+
+	return gangs_new(&a->gangs, &config, err);
 }
 
 static void cluster_add(const struct iocom_vector *v, struct feedback_cluster *sum)
@@ -499,6 +526,7 @@ static void agent_wire_front(struct agent *a)
 	a->front.owner = a->owner;
 	a->front.feedback = a->feedback;
 	a->front.home = a->home;
+	a->front.gangs = a->gangs;
 	a->front.journal = a->journal;
 	a->front.profiles = a->profiles;
 	a->front.accounts = a->accounts;
@@ -534,6 +562,8 @@ int agent_make_parts(struct agent *a, struct iocom_err *err)
 		rc = agent_make_guest(a, err);
 	if (!rc)
 		rc = agent_make_home(a, err);
+	if (!rc)
+		rc = agent_make_gangs(a, err);
 	if (!rc)
 		rc = agent_make_feedback(a, err);
 	if (rc)

@@ -52,6 +52,8 @@
 	X(jobs_refused_limit)	    /* a user had user_jobs_max jobs here */                       \
 	X(places_refused)	    /* a user had as many places of a table as were free */        \
 	X(leases_expired)	    /* granted, but the client never came */                       \
+	X(gangs_refused)	    /* GANGS_MAX of them are under way */                          \
+	X(leases_released)	    /* of parts of gangs that did not get all their nodes */       \
 	X(streams_accepted)                                                                        \
 	X(streams_refused) /* no lease, not authentic, garbage, too slow, too many */              \
 	X(jobs_started)                                                                            \
@@ -100,6 +102,7 @@
 	X(outcomes_refused)	  /* a job's end before its submission: its response is unknown */ \
 	X(predictions_replaced)	  /* pairs of node and policy that made room for others */         \
 	X(progress_replaced)	  /* running jobs whose progress made room for that of others */   \
+	X(connections_summed)	  /* connections of gangs that had no row of their own */          \
 	X(runs_learned_late)	  /* runs that had to wait for the locked class profiles */        \
 	X(runs_not_learned)	  /* runs that the class profiles could not take */                \
 	X(profiles_renewed)	  /* times that damaged class profiles were set aside */           \

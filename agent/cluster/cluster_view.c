@@ -447,9 +447,17 @@ int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy
 			const struct rules_request *job, uint64_t seed,
 			struct view_decision *decision, struct iocom_err *err)
 {
-	const struct view_question question = cluster_view_question(v, job, seed);
+	return cluster_view_decide_gang(v, policy, job, NULL, seed, decision, err);
+}
+
+int cluster_view_decide_gang(struct cluster_view *v, const struct view_policy *policy,
+			     const struct rules_request *job, const struct rules_port *ports,
+			     uint64_t seed, struct view_decision *decision, struct iocom_err *err)
+{
+	struct view_question question = cluster_view_question(v, job, seed);
 	int rc = keep_indexes(v, policy->policy);
 
+	question.ports = ports;
 	if (rc)
 		return iocom_err_set(err, rc, "cannot index the cluster for %s: %s", policy->name,
 				     strerror(-rc));

@@ -76,6 +76,13 @@ void cluster_view_uncharge(struct cluster_view *v, uint64_t number);
 int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy,
 			const struct rules_request *job, uint64_t seed,
 			struct view_decision *decision, struct iocom_err *err);
+/*
+ * The same for a gang, all of whose tasks are placed at once; PORTS has one for each node of the
+ * view.  -ERANGE: they do not fit.
+ */
+int cluster_view_decide_gang(struct cluster_view *v, const struct view_policy *policy,
+			     const struct rules_request *job, const struct rules_port *ports,
+			     uint64_t seed, struct view_decision *decision, struct iocom_err *err);
 /* Says, as view_expect, what JOB would take at each of the N nodes AT. */
 int cluster_view_expect(const struct cluster_view *v, enum rules_policy policy,
 			const struct rules_request *job, const uint32_t *at, size_t n,

@@ -188,8 +188,7 @@ void hearing_ask(struct hearing *h, const char *name, const struct gate_place *a
 	if (e && e->alive && !e->doubted && h->matrix->count > GOSSIP_DIRECT)
 		return;
 	for (size_t i = 0; i < h->nasked; i++)
-		if (h->asked[i].at.port == at->port &&
-		    !strcmp(h->asked[i].at.address, at->address)) {
+		if (gate_place_is(&h->asked[i].at, at->address, at->port)) {
 			h->asked[i].until_ns = until;
 			return;
 		}

@@ -18,7 +18,7 @@ static const char *const peer_type_names[PEER_TYPES] = {
 	[PEER_ADMIT] = "admit",	      [PEER_STARTED] = "started", [PEER_DONE] = "done",
 	[PEER_KILL] = "kill",	      [PEER_RENEW] = "renew",	  [PEER_HELLO] = "hello",
 	[PEER_PROGRESS] = "progress", [PEER_KEY] = "key",	  [PEER_ATTACH] = "attach",
-	[PEER_USER] = "user",
+	[PEER_USER] = "user",	      [PEER_RELEASE] = "release",
 };
 
 const char *peer_type_name(enum peer_type type)
@@ -80,6 +80,10 @@ void peer_request_pack(const struct peer_request *r, msgpack_sbuffer *out)
 		break;
 	case PEER_KEY:
 		pack_begin(&pk, out, 0);
+		break;
+	case PEER_RELEASE:
+		pack_begin(&pk, out, 1);
+		pack_str(&pk, "nonce", r->release.nonce);
 		break;
 	case PEER_USER:
 		pack_begin(&pk, out, 2);
@@ -237,6 +241,10 @@ int peer_request_unpack(struct peer_request *r, enum peer_type type, const char 
 		return 0;
 	case PEER_ATTACH:
 		return unpack_attach(r, body);
+	case PEER_RELEASE:
+		return unpack_str(body, "nonce", r->release.nonce, sizeof(r->release.nonce))
+			       ? -EBADMSG
+			       : 0;
 	case PEER_USER:
 		return unpack_user(r, body);
 	default:

@@ -15,6 +15,7 @@
  *   key      any to any        { }: the key of your bulletins        { ok, epoch, key, next }
  *   attach   any to home       { uid, hops: 0 }              { ok, text, job, later, node,
  *            any to guest      { uid, hops: 1 }                address, port, ticket, key }
+ *   release  home to guest     { nonce }: a gang's part does not begin { ok, text }
  *   user     any to any        { cred, ask }: a user's request        { ok, text, json }
  *                              (user/user_ask.h); CRED says whose
  */
@@ -44,6 +45,7 @@ enum peer_type {
 	PEER_KEY,
 	PEER_ATTACH,
 	PEER_USER,
+	PEER_RELEASE,
 	PEER_TYPES
 };
 
@@ -78,6 +80,9 @@ struct peer_request {
 		struct {
 			uint32_t lease_ms;
 		} renew;
+		struct {
+			char nonce[SPEC_NONCE_MAX]; /* of the lease; "": whichever there is */
+		} release;
 		struct {
 			char address[IOCOM_ADDRESS_MAX];
 			uint16_t port;

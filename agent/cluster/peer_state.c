@@ -44,8 +44,7 @@ void peer_states_init(struct peer_states *states, const struct settings *set)
 struct peer_state *peer_states_at(struct peer_states *states, const struct gate_place *at)
 {
 	for (size_t i = 0; i < states->count; i++)
-		if (states->all[i].at.port == at->port &&
-		    !strcmp(states->all[i].at.address, at->address))
+		if (gate_place_is(&states->all[i].at, at->address, at->port))
 			return &states->all[i];
 	return NULL;
 }

@@ -24,6 +24,7 @@ struct attach {
 	unsigned later; /* attempts after the one that the user named */
 	char node[IOCOM_NAME_MAX];
 	bool found;
+	bool gang; /* it is one: its parts are where */
 	uid_t owner;
 };
 
@@ -148,6 +149,7 @@ static void take_where(void *arg, const struct journal_job *job)
 
 	a->found = true;
 	a->owner = job->uid;
+	a->gang = job->tasks && !(job->gang && *job->gang);
 	snprintf(a->job, sizeof(a->job), "%s", job->job);
 	snprintf(a->node, sizeof(a->node), "%s", job->node ? job->node : "");
 }
@@ -170,6 +172,12 @@ static void attach_job(struct attach *a)
 	a->later = (unsigned)later;
 	if (!a->found && attach_home(a)) {
 		attach_ask(a, 0);
+	} else if (a->found && a->gang && (a->uid == 0 || a->uid == a->owner)) {
+		snprintf(
+			text, sizeof(text),
+			"job %.100s is a parallel job: attach to one of its parts, %.100s.0 and on",
+			a->job, a->job);
+		attach_tell(a, NULL, text);
 	} else if (!a->found || !a->node[0] || (a->uid != 0 && a->uid != a->owner)) {
 		snprintf(text, sizeof(text),
 			 !strcmp(a->job, "last")

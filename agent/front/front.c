@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See front.h. */
 #include "agent/front/front.h"
+#include "agent/front/nodes_links.h"
 
 #include "agent/front/recorders.h"
 #include "agent/front/requests.h"
@@ -16,6 +17,7 @@ static void front_sampled(void *arg, const struct monitor_sample *sample)
 static void front_told(void *arg)
 {
 	recorders_period(arg);
+	nodes_links_look(arg);
 }
 
 static void front_decided(void *arg, const struct home_decision *decision)
@@ -38,6 +40,7 @@ static void front_closed(void *arg, struct client *client)
 	struct front *front = arg;
 
 	home_forget(front->home, client);
+	gangs_forget(front->gangs, client);
 	recorders_forget(front, client);
 	waits_forget(front, client);
 	told_forget(front, client);
@@ -93,6 +96,7 @@ void front_stop(struct front *front)
 	gathers_stop(front);
 	forwarded_stop(front);
 	looks_stop(front);
+	nodes_links_stop(front);
 	journal_forget(front->journal, &front->ended);
 	clients_free(front->clients);
 	front->clients = NULL;

@@ -12,6 +12,7 @@
 #include "agent/base/base.h"
 #include "agent/cluster/peers.h"
 #include "agent/front/clients.h"
+#include "agent/gang/gangs.h"
 #include "agent/guest/guest.h"
 #include "agent/home/home.h"
 #include "agent/jobs/journal.h"
@@ -22,6 +23,7 @@ struct accounts;
 struct feedback;
 struct forwarded;
 struct gather;
+struct links;
 struct look;
 struct owner_part;
 struct profile_store;
@@ -41,6 +43,7 @@ struct front {
 	struct owner_part *owner;  /* NULL: no rules are kept here */
 	struct feedback *feedback; /* NULL: there is no feedback controller */
 	struct home *home;
+	struct gangs *gangs;
 	struct journal *journal;
 	struct profile_store *profiles;
 	struct accounts *accounts;
@@ -60,6 +63,8 @@ struct front {
 	struct look *looks;	     /* their `iocom top` */
 	struct attach *attaches;     /* clients that want to attach to jobs of other nodes */
 	struct recorders *recorders; /* NULL: nobody records */
+	struct links *links;	     /* to other nodes; NULL: there was none yet */
+	bool links_refused;	     /* the kernel does not tell; the log has it */
 	struct machine_time machine; /* at the last whole period while somebody recorded */
 	struct journal_rows rows;    /* counts as of rows_ns (CLOCK_BOOTTIME); limits.c */
 	uint64_t rows_ns;
@@ -85,7 +90,8 @@ typedef void front_request(struct front *front, struct client *client,
 			   const msgpack_object *request);
 front_request attach_request, explain_request, feedback_request, gather_request, jobs_request,
 	kill_request, look_request, nodes_request, owner_request, profiles_request, reach_request,
-	record_request, report_request, status_request, submit_request, top_request, wait_request;
+	record_request, report_request, status_request, submit_request, talks_request, top_request,
+	wait_request;
 
 /* --- top_request.c --- */
 

@@ -23,6 +23,7 @@
 #include "agent/home/learn.h"
 #include "agent/home/progress.h"
 #include "agent/jobs/leases.h"
+#include "agent/measure/links.h"
 #include "agent/owner/owner_part.h"
 #include "user/clock.h"
 
@@ -41,9 +42,32 @@ static const struct journal_rows *rows_of(struct front *front)
 
 #define COUNTED(event) .counter = #event, .refused = front->base->counters->event
 
-size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
+/* What the disk has of jobs: their output, and the journal. */
+#define LIMITS_KEPT 6
+static void limits_kept(struct front *front, const struct guest_counts *guest,
+			struct limit out[LIMITS_KEPT])
 {
 	const struct journal_rows *rows = rows_of(front);
+	const struct limit list[LIMITS_KEPT] = {
+		{"output_kept_bytes", guest->spool_bytes,
+		 (uint64_t)front->base->set->spool_total_mb << 20, .turns = true,
+		 COUNTED(outputs_removed)},
+		{"output_reserved_bytes", guest->spool_reserved,
+		 (uint64_t)front->base->set->spool_total_mb << 20, COUNTED(outputs_short)},
+		{"journal_submitted", rows->home, front->base->set->keep_jobs, .turns = true,
+		 COUNTED(journal_failures)},
+		{"journal_ran_here", rows->target, front->base->set->keep_jobs, .turns = true,
+		 COUNTED(journal_failures)},
+		{"journal_marks", rows->marks, JOURNAL_MARKS_MAX, .turns = true,
+		 COUNTED(journal_failures)},
+		{"journal_nonces", rows->nonces, 0, COUNTED(journal_failures)},
+	};
+
+	memcpy(out, list, sizeof(list));
+}
+
+size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
+{
 	const struct peers *peers = front->peers;
 	const struct user_limits *limits = front->user_limits;
 	const struct gate_counts net = net_part_counts(peers->net);
@@ -62,8 +86,12 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"memory_mb_of_a_user", LIMIT_UNKNOWN,
 		 limits ? limits->limits.memory_bytes >> 20 : 0, COUNTED(jobs_oom)},
 		{"restartable_jobs", home.leases, LEASES_MAX, COUNTED(restartable_refused_full)},
+		{"gangs", gangs_count(front->gangs), GANGS_MAX, COUNTED(gangs_refused)},
 		{"charges", home.charges, VIEW_CHARGES_MAX, .counter = "charges_lost",
 		 .refused = home.charges_lost},
+		{"connections_of_a_part", LIMIT_UNKNOWN, PART_ROWS_MAX,
+		 COUNTED(connections_summed)},
+		{"processes_of_a_part", LIMIT_UNKNOWN, PART_TASKS_MAX, COUNTED(connections_summed)},
 		{"running_jobs_noted", home.progress, PROGRESS_MAX, .turns = true,
 		 COUNTED(progress_replaced)},
 		{"runs_to_learn", home.to_learn, LEARN_LATER_MAX, COUNTED(runs_not_learned)},
@@ -108,6 +136,9 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"forwarded_of_a_user", LIMIT_UNKNOWN, FORWARDED_OF_ONE,
 		 COUNTED(forwarded_refused)},
 		{"looks", looks_count(front), LOOKS_MAX, COUNTED(looks_refused)},
+		{"links", links_count(front->links), LINKS_PEERS_MAX, .counter = NULL},
+		{"link_connections", links_sockets(front->links), LINKS_SOCKETS_MAX,
+		 .counter = "link_connections_left_out", .refused = links_dropped(front->links)},
 		{"signals", guest.signals, SIGNALS_MAX, COUNTED(signals_refused)},
 		{"recorders", recorders_count(front), RECORDERS_MAX, COUNTED(recorders_refused)},
 		{"streams_at_network", net.streams, NET_STREAMS_MAX, COUNTED(streams_refused)},
@@ -126,23 +157,13 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"jobs_controlled", front->feedback ? feedback_jobs(front->feedback) : 0,
 		 FEEDBACK_JOBS_MAX, COUNTED(feedback_left_out)},
 		{"replays", guest.replays, REPLAYS_MAX, COUNTED(replays_refused)},
-		{"output_kept_bytes", guest.spool_bytes,
-		 (uint64_t)front->base->set->spool_total_mb << 20, .turns = true,
-		 COUNTED(outputs_removed)},
-		{"output_reserved_bytes", guest.spool_reserved,
-		 (uint64_t)front->base->set->spool_total_mb << 20, COUNTED(outputs_short)},
-		{"journal_submitted", rows->home, front->base->set->keep_jobs, .turns = true,
-		 COUNTED(journal_failures)},
-		{"journal_ran_here", rows->target, front->base->set->keep_jobs, .turns = true,
-		 COUNTED(journal_failures)},
-		{"journal_marks", rows->marks, JOURNAL_MARKS_MAX, .turns = true,
-		 COUNTED(journal_failures)},
-		{"journal_nonces", rows->nonces, 0, COUNTED(journal_failures)},
 	};
 
-	_Static_assert(sizeof(list) / sizeof(*list) <= LIMITS_LISTED, "all have room");
+	_Static_assert(sizeof(list) / sizeof(*list) + LIMITS_KEPT <= LIMITS_LISTED,
+		       "all have room");
 	memcpy(out, list, sizeof(list));
-	return sizeof(list) / sizeof(*list);
+	limits_kept(front, &guest, out + sizeof(list) / sizeof(*list));
+	return sizeof(list) / sizeof(*list) + LIMITS_KEPT;
 }
 
 json_t *limits_json(struct front *front)

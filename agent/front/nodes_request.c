@@ -6,6 +6,7 @@
 #include "balancer/view/vector_codec.h"
 #include "agent/front/front.h"
 #include "agent/front/limits.h"
+#include "agent/front/nodes_links.h"
 #include "agent/front/nodes_peers.h"
 #include "agent/front/status.h"
 
@@ -74,11 +75,11 @@ void nodes_request(struct front *front, struct client *c, const msgpack_object *
 							 (double)age / 1e6, "left", e->left));
 	}
 	client_json(c,
-		    json_pack("{s:i,s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o}", "version", 1, "node",
+		    json_pack("{s:i,s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "version", 1, "node",
 			      front->base->set->name, "time_ns",
 			      (json_int_t)loop_real_ns(front->base->loop), "period_ms",
 			      (json_int_t)front->pulse->self.period_ms, "nodes", nodes, "dropped",
 			      dropped, "counters", counters_json(front), "bounds",
 			      limits_json(front), "predictions", nodes_request_predictions(front),
-			      "peers", nodes_peers_json(front)));
+			      "peers", nodes_peers_json(front), "links", nodes_links_json(front)));
 }

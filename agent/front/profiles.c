@@ -8,6 +8,7 @@
 #include "agent/front/profiles.h"
 #include "agent/home/outcomes.h"
 #include "balancer/profile/profile_runs.h"
+#include "balancer/profile/profile_talk.h"
 #include "user/pack.h"
 
 /*
@@ -145,12 +146,37 @@ static void profiles_expect(const struct answer *answer, uid_t uid, const char *
 	need_options_init(&out->set);
 }
 
+/* Who of its ranks sends how much to whom; NULL: it is no class of parallel jobs. */
+static json_t *profiles_talk_json(const struct answer *answer, uid_t uid, const char *class_name)
+{
+	struct profile_talk t;
+	struct iocom_err ignored;
+	double bytes = 0, messages = 0;
+	size_t seen = 0;
+	json_t *out;
+
+	if (profile_talk_get(answer->profiles, uid, class_name, &t, &ignored))
+		return NULL;
+	for (size_t i = 0; i < t.n; i++) {
+		bytes += t.pairs[i].bytes;
+		messages += t.pairs[i].messages;
+		seen += t.pairs[i].seen;
+	}
+	out = json_pack("{s:i,s:i,s:s,s:i,s:i,s:f,s:f}", "tasks", (int)t.tasks, "runs", (int)t.runs,
+			"pattern", pattern_name(t.pattern), "pairs", (int)t.n, "seen_pairs",
+			(int)seen, "bytes", bytes, "messages", messages);
+	if (t.pattern == PATTERN_MASTER)
+		json_object_set_new(out, "master", json_integer(t.master));
+	profile_talk_fini(&t);
+	return out;
+}
+
 static void profiles_add(void *arg, uid_t uid, const char *class_name, const struct profile *row)
 {
 	struct answer *answer = arg;
 	struct profile_expected e;
 	const struct profile *p = &e.profile;
-	json_t *one;
+	json_t *one, *talk;
 
 	profiles_expect(answer, uid, class_name, row, &e);
 	one = json_pack("{s:o,s:o,s:i,s:i,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "class",
@@ -169,6 +195,9 @@ static void profiles_add(void *arg, uid_t uid, const char *class_name, const str
 	json_object_set_new(one, "warm_runs", json_integer(e.warm_runs));
 	json_object_set_new(one, "warm", json_boolean(e.warm && e.used));
 	json_object_set_new(one, "input_mb", e.input_mb < 0 ? json_null() : json_real(e.input_mb));
+	talk = profiles_talk_json(answer, uid, class_name);
+	if (talk)
+		json_object_set_new(one, "talk", talk);
 	json_array_append_new(answer->list, one);
 }
 

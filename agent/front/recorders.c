@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "user/clock.h"
+#include "user/gang_name.h"
 #include "balancer/view/recording.h"
 #include "user/utf8.h"
 
@@ -184,7 +185,7 @@ static void submitted(struct recorders *r, const struct home_decision *d, uint32
 {
 	struct recording_job job = {
 		.home = home,
-		.tasks = 1,
+		.tasks = d->request->tasks,
 		.cpu_ms = d->request->cpu_ms,
 		.io_per_ms = d->request->io_per_ms,
 		.request_kb = d->request->request_kb,
@@ -215,6 +216,7 @@ static void recorders_write_decision(struct recorders *r, const struct home_deci
 		.order = order,
 		.norder = view->nnodes,
 		.plan = &d->decision->plan,
+		.gang = d->decision->is_gang ? &d->decision->gang : NULL,
 		.nodes = d->decision->nodes,
 		.moves = d->decision->moves,
 		.nmoves = d->decision->nmoves,
@@ -262,6 +264,21 @@ static void recorders_tell_decision(struct recorders *r, const struct home_decis
 	free(order);
 }
 
+/* What a gang's decision knew of the ways to the nodes, besides the view. */
+static void recorders_take_ports(struct view_file *view, const struct rules_port *ports)
+{
+	for (uint32_t i = 0; i < view->nnodes; i++) {
+		struct rules_node *n = &view->nodes[i].node;
+
+		if (!(n->network_mb_per_s > 0))
+			n->network_mb_per_s = ports[i].mb_per_s;
+		n->has_port = true;
+		n->port.busy_mb_per_s = ports[i].busy_mb_per_s;
+		n->port.round_trip_ms = ports[i].round_trip_ms;
+		n->port.slots = ports[i].slots;
+	}
+}
+
 void recorders_decided(struct front *front, const struct home_decision *d)
 {
 	struct view_file view;
@@ -270,6 +287,8 @@ void recorders_decided(struct front *front, const struct home_decision *d)
 	if (!front->recorders)
 		return;
 	rc = cluster_view_file(d->view, loop_boot_ns(front->base->loop), &view);
+	if (!rc && d->ports)
+		recorders_take_ports(&view, d->ports);
 	for (struct recorders *r = front->recorders; r; r = r->next)
 		recorders_tell_decision(r, d, rc ? NULL : &view);
 	if (!rc)
@@ -327,8 +346,8 @@ static void finished(struct recorders *r, const char *from, const struct job_rep
 
 void recorders_finished(struct front *front, const char *from, const struct job_report *report)
 {
-	if (!front->recorders)
-		return;
+	if (!front->recorders || gang_part_of(report->job, NULL, NULL))
+		return; /* what a part did is in the end of its gang */
 	for (struct recorders *r = front->recorders; r; r = r->next)
 		finished(r, from, report);
 	recorders_reap(front);

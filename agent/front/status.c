@@ -9,6 +9,7 @@
 #include "agent/front/limits.h"
 #include "agent/front/nodes_peers.h"
 #include "agent/guest/user_limits.h"
+#include "agent/measure/links.h"
 #include "balancer/profile/profile.h"
 #include "user/clock.h"
 #include "user/utf8.h"
@@ -61,6 +62,8 @@ json_t *counters_json(const struct front *front)
 			    json_integer((json_int_t)front->base->counters->tick_late_ms));
 	json_object_set_new(o, "charges_lost", json_integer((json_int_t)home.charges_lost));
 	json_object_set_new(o, "vectors_left_out", json_integer((json_int_t)home.vectors_left_out));
+	json_object_set_new(o, "link_connections_left_out",
+			    json_integer((json_int_t)links_dropped(front->links)));
 	json_object_set_new(o, "log_lines_suppressed",
 			    json_integer((json_int_t)front->base->log->suppressed));
 	return o;

@@ -37,7 +37,9 @@ static bool submit_keep_spec(struct client *client, const msgpack_object *reques
 
 void submit_request(struct front *front, struct client *client, const msgpack_object *request)
 {
-	if (submit_keep_spec(client, request))
+	if (gangs_asked(request))
+		gangs_place(front->gangs, client_who(client)->uid, request, submit_placed, client);
+	else if (submit_keep_spec(client, request))
 		home_place(front->home, client_who(client)->uid, request, submit_placed, client);
 	else
 		client_error(client, "no memory for the job: your connections to the agent hold "

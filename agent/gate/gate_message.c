@@ -168,6 +168,11 @@ static const struct gate_rule *gate_rule(uint32_t type)
 	return type < GATE_TYPES && gate_rules[type].name ? &gate_rules[type] : NULL;
 }
 
+bool gate_place_is(const struct gate_place *place, const char *address, uint16_t port)
+{
+	return place->port == port && !strcmp(place->address, address);
+}
+
 size_t gate_body_size(enum gate_type type)
 {
 	const struct gate_rule *rule = gate_rule(type);

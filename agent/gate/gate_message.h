@@ -244,6 +244,8 @@ struct gate_message {
 /* Whom a message is for. */
 enum gate_side { GATE_TO_NET, GATE_TO_ROOT };
 
+/* Returns true if PLACE has this ADDRESS, to the letter, and this PORT. */
+bool gate_place_is(const struct gate_place *place, const char *address, uint16_t port);
 /* Returns the bytes of TYPE's body; 0: there is no such type. */
 size_t gate_body_size(enum gate_type type);
 /* Returns how many descriptors come with MESSAGE. */

@@ -145,6 +145,8 @@ static void guest_sampled(void *arg, const struct monitor_sample *sample,
 	struct guest *guest = arg;
 
 	jobs_sampled(&guest->jobs, guest->config.names, sample, all);
+	guest->base->counters->connections_summed += guest->jobs.talk_rest;
+	guest->jobs.talk_rest = 0;
 }
 
 static void guest_period(void *arg, double elapsed_ms)

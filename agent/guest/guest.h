@@ -59,6 +59,8 @@ struct guest_ports {
 	 * owner has no rules.
 	 */
 	bool (*owner)(void *arg, const struct guest_asking *asking, char *why, size_t size);
+	/* Tells the monitor that the cgroup is a gang's, or no more.  NULL: nothing is measured. */
+	void (*gang)(void *arg, uint64_t cgroup_id, bool is);
 };
 
 struct guest_config {
@@ -106,6 +108,9 @@ int guest_on_admit(void *guest, const struct peer_request *request, uint64_t tic
 		   struct peer_answer *answer);
 int guest_on_kill(void *guest, const struct peer_request *request, uint64_t ticket,
 		  struct peer_answer *answer);
+/* Its home gives up the lease of a gang's part that has not begun. */
+int guest_on_release(void *guest, const struct peer_request *request, uint64_t ticket,
+		     struct peer_answer *answer);
 /* Gives a client that wants to attach from another node a ticket and its key. */
 int guest_on_attach(void *guest, const struct peer_request *request, uint64_t ticket,
 		    struct peer_answer *answer);

@@ -102,8 +102,29 @@ static bool has_place(struct guest *guest, const struct job_order *order, struct
 	return false;
 }
 
+/* Returns true if there are slots for the tasks of a gang's part, or it is none. */
+static bool has_slots(const struct guest *guest, const struct job_order *order,
+		      struct peer_grant *g)
+{
+	struct iocom_vector own;
+	char text[PEER_TEXT_MAX];
+
+	if (!order->gang_tasks)
+		return true;
+	guest->ports->own_vector(guest->ports->arg, &own);
+	if (own.slots && (order->oversubscribe || order->gang_tasks <= own.slots_free))
+		return true;
+	if (!own.slots)
+		snprintf(text, sizeof(text), "it takes no tasks of parallel jobs (slots)");
+	else
+		snprintf(text, sizeof(text), "%u of its %u slots are free, and %u are needed",
+			 own.slots_free, own.slots, order->gang_tasks);
+	guest_admit_refuse(g, "slots", text);
+	return false;
+}
+
 /* Returns true if a job of this id is here already, and G says what that means. */
-static bool guest_admit_is_known(const struct guest *guest, const struct job_order *order,
+static bool guest_admit_is_known(struct guest *guest, const struct job_order *order,
 				 struct peer_grant *g)
 {
 	struct job *job = jobs_find(&guest->jobs, order->job);
@@ -113,6 +134,12 @@ static bool guest_admit_is_known(const struct guest *guest, const struct job_ord
 				 .sequence = guest->ports->sequence(guest->ports->arg) + 1};
 	if (!job)
 		return false;
+	/* A gang that asks again with other tasks has given up this lease. */
+	if (order->gang_tasks && job->state == JOB_LEASED && job->order.uid == order->uid &&
+	    job->order.gang_tasks != order->gang_tasks) {
+		jobs_remove(&guest->jobs, job);
+		return false;
+	}
 	if (job->state != JOB_LEASED || job->order.uid != order->uid) {
 		guest_admit_refuse(g, "duplicate", "a job of this id is already here");
 		return true;
@@ -161,7 +188,8 @@ static void paths_seen(void *arg, const struct job_order *order,
 		}
 		if (!v.admitted)
 			guest_admit_refuse(g, v.reason, v.text);
-		else if (guest_owner_admits(guest, order, NULL, g) && has_place(guest, order, g))
+		else if (guest_owner_admits(guest, order, NULL, g) && has_slots(guest, order, g) &&
+			 has_place(guest, order, g))
 			lease(guest, order, g);
 	}
 	guest_admit_decided(guest, order, g);
@@ -217,7 +245,7 @@ static int guest_admit_judge(struct guest *guest, const struct job_order *order,
 	int rc;
 
 	if (!strcmp(order->home, set->name)) {
-		if (has_place(guest, order, g))
+		if (has_slots(guest, order, g) && has_place(guest, order, g))
 			lease(guest, order, g);
 		return 0;
 	}
@@ -251,4 +279,31 @@ int guest_on_admit(void *arg, const struct peer_request *request, uint64_t ticke
 		guest_admit_decided(guest, order, g);
 	loop_share_leave(guest->base->shares, before);
 	return later ? PEERS_LATER : 0;
+}
+
+/*
+ * Of a part that is not here the lease is over, whatever it was.  One that has begun is not given
+ * up: it is killed.
+ */
+int guest_on_release(void *arg, const struct peer_request *r, uint64_t ticket,
+		     struct peer_answer *answer)
+{
+	struct guest *guest = arg;
+	struct job *job = jobs_find(&guest->jobs, r->job);
+
+	(void)ticket;
+	answer->ok = true;
+	if (!job || (*r->release.nonce && strcmp(r->release.nonce, job->nonce) != 0))
+		return 0;
+	if (strcmp(job->order.home, r->from) != 0 || !job->order.gang_tasks) {
+		peer_answer_refuse(answer, "no part of a gang of yours has that name");
+	} else if (job->state != JOB_LEASED) {
+		peer_answer_refuse(answer,
+				   job->state == JOB_ENDED ? "it has ended" : "it has begun");
+	} else {
+		guest->base->counters->leases_released++;
+		jobs_remove(&guest->jobs, job);
+		guest->ports->changed(guest->ports->arg);
+	}
+	return 0;
 }

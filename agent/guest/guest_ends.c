@@ -37,7 +37,7 @@ void guest_job_over(struct guest *guest, struct job *job)
 	guest->ports->changed(guest->ports->arg);
 }
 
-static int guest_ends_write_one(struct guest *guest, const struct job *job, struct iocom_err *err)
+static int guest_ends_write_one(struct guest *guest, struct job *job, struct iocom_err *err)
 {
 	struct job_report r;
 	struct journal_job row;
@@ -45,6 +45,7 @@ static int guest_ends_write_one(struct guest *guest, const struct job *job, stru
 	int rc;
 
 	job_report_make(job, guest->config.cpu_speed, &r);
+	guest_talk_report(job, &r);
 	row = (struct journal_job){
 		.job = r.job,
 		.state = r.state,
@@ -148,6 +149,7 @@ static void guest_ends_settle_job(struct guest *guest, struct job *job, int rc)
 	guest_forget(guest, job->order.job, job->order.uid,
 		     &(struct spool_reserved){job->spool_bytes, job->attached});
 	guest_ended(guest, job->order.job);
+	guest_talk_end(guest, job);
 	jobs_remove(&guest->jobs, job);
 	loop_share_leave(guest->base->shares, before);
 }

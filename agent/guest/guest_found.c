@@ -36,6 +36,7 @@ static void guest_found_unfinished(void *arg, const char *name, uint64_t start_n
 	job->state = JOB_LAUNCHING;
 	job->start_ns = start_ns;
 	job->cgroup_id = cgroup_id;
+	job->found = true;
 }
 
 /* A record without a start proves nothing after a power cut: its file may not have reached the

@@ -68,6 +68,15 @@ void guest_shim_starts(void *guest);
 /* `done` of guest->begun. */
 void guest_shim_begun(void *guest, int rc);
 
+/* --- guest_talk.c --- */
+
+/* JOB has started: counts its connections one by one if it is a gang's part, or all jobs' are. */
+void guest_talk_begin(struct guest *guest, struct job *job);
+/* Adds to REPORT what JOB's ranks sent and received; JOB keeps it until the next report. */
+void guest_talk_report(struct job *job, struct job_report *report);
+/* JOB is about to be removed. */
+void guest_talk_end(const struct guest *guest, const struct job *job);
+
 /* --- guest_ends.c --- */
 
 /* JOB is over; its `end` says how.  It is settled together with others that end soon. */

@@ -22,6 +22,7 @@
 
 #include "agent/guest/signals.h"
 #include "balancer/settings/owner/owner.h"
+#include "user/process_stat.h"
 #include "user/account.h"
 #include "user/clock.h"
 #include "user/record.h"
@@ -180,21 +181,11 @@ size_t guest_expel(struct guest *guest, const char *name, const char *why, uint3
 /* Returns the number of the controlling terminal in /dev/pts of PID, or -1. */
 static int guest_owner_terminal(pid_t pid)
 {
-	char path[32], text[512];
-	const char *after;
-	int fd, device = 0;
-	ssize_t n;
+	char stat[512];
+	int device = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	/* The program's name in parentheses may have any character. */
-	after = strrchr(text, ')');
-	if (!after || sscanf(after + 1, " %*c %*d %*d %*d %d", &device) != 1)
+	if (process_stat(pid, stat, sizeof(stat)) ||
+	    sscanf(stat, "%*c %*d %*d %*d %d", &device) != 1)
 		return -1;
 	if (major((dev_t)device) < PTS_MAJOR || major((dev_t)device) >= PTS_MAJOR + PTS_MAJORS)
 		return -1;

@@ -14,6 +14,7 @@
 #include "user/pack.h"
 
 #define PENDING_AT_ONCE	  32
+#define TALKS_AT_ONCE	  2    /* parts of gangs in one message: EXCHANGE_PACKED_MAX each */
 #define PROGRESS_FIRST_MS 1000 /* the age at which home is told first what a job does */
 #define TELL_AT_LAST_NS	  (30 * CLOCK_NS_PER_S) /* well before home gives a start up */
 
@@ -124,10 +125,12 @@ static bool same_home(const struct job_order *guest, const struct job_order *b)
 /* Collects the jobs from FIRST on that are due for the same home, up to the limit. */
 static size_t companions(const struct job *first, struct job *jobs[JOB_REPORTS_MAX])
 {
-	size_t n = 0;
+	size_t n = 0, talks = 0;
 
 	for (const struct job *job = first; job && n < JOB_REPORTS_MAX; job = job->next)
-		if (job->state == first->state && job->due && same_home(&job->order, &first->order))
+		if (job->state == first->state && job->due &&
+		    same_home(&job->order, &first->order) &&
+		    (!job->talk || talks++ < TALKS_AT_ONCE))
 			jobs[n++] = (struct job *)job;
 	return n;
 }
@@ -148,6 +151,8 @@ static void report_together(struct guest *guest, const struct job *first)
 	for (size_t i = 0; i < n; i++) {
 		if (reports)
 			job_report_make(jobs[i], guest->config.cpu_speed, &reports[i]);
+		if (reports)
+			guest_talk_report(jobs[i], &reports[i]);
 		if (reports && type == PEER_PROGRESS)
 			guest_report_running(jobs[i], &reports[i]);
 		jobs[i]->due = false;
@@ -192,7 +197,7 @@ static bool is_time(struct job *job, uint64_t age_ms)
 	uint64_t next_ms = job->progress_ms ? 2 * job->progress_ms : PROGRESS_FIRST_MS;
 
 	if (job->state != JOB_RUNNING || age_ms < next_ms ||
-	    (!*job->order.class_name && !job->stopped))
+	    (!*job->order.class_name && !job->stopped && !job->talk))
 		return false;
 	while (2 * next_ms <= age_ms)
 		next_ms *= 2;
@@ -208,7 +213,7 @@ void guest_tell_progress(struct guest *guest)
 		uint64_t age_ms = now > job->start_ns ? (now - job->start_ns) / CLOCK_NS_PER_MS : 0;
 
 		if (has_stopped_or_goes_on(job) ||
-		    (is_time(job, age_ms) && (job->stopped || surprises(guest, job))))
+		    (is_time(job, age_ms) && (job->stopped || job->talk || surprises(guest, job))))
 			job->due = true;
 	}
 	guest_report_ended(guest);

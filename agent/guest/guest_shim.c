@@ -37,6 +37,7 @@ static void guest_shim_started(struct guest *guest, struct job *job, const struc
 	job->cgroup_id = e->cgroup_id;
 	job->late = false;
 	guest_lease_told(job, e);
+	guest_talk_begin(guest, job);
 	if (!job->start_ns)
 		job->start_ns = loop_real_ns(guest->base->loop);
 	job->told = false;

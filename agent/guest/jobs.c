@@ -105,6 +105,8 @@ void jobs_remove(struct jobs *jobs, struct job *job)
 		*p = job->next;
 		jobs->count--;
 		job_order_forget(&job->order);
+		part_talk_free(job->talk);
+		free(job->told_talk);
 		free(job);
 		return;
 	}
@@ -190,6 +192,9 @@ void jobs_sampled(struct jobs *jobs, struct sample_names *names,
 	for (struct job *job = jobs->first; job; job = job->next)
 		if (job->cgroup_id)
 			take_reading(job, &network, sample);
+	for (struct job *job = jobs->first; job; job = job->next)
+		if (job->talk)
+			jobs->talk_rest += part_talk_take(job->talk, job->cgroup_id, sample);
 }
 
 void jobs_fini(struct jobs *jobs)
@@ -244,6 +249,7 @@ struct vector_job *jobs_vector(const struct jobs *jobs, size_t *n)
 			.done_cpu_ms = (double)job->load.cpu_ns / 1e6,
 			.done_requests = (double)(job->load.explicit_ops + job->load.implicit_ops),
 			.done_disk_ms = disk_ms(&job->behaviour),
+			.gang_tasks = job->order.gang_tasks,
 		};
 	}
 	return list;

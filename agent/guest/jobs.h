@@ -21,6 +21,7 @@
 #include "user/monitor/job_times.h"
 #include "agent/guest/launch.h"
 #include "agent/base/loop.h"
+#include "agent/guest/part_talk.h"
 #include "user/monitor/monitor.h"
 #include "user/monitor/sample_names.h"
 #include "agent/measure/vector.h"
@@ -78,6 +79,9 @@ struct job {
 	uint64_t progress_ms;	       /* the age up to which home was told what it did */
 	struct iocom_job_load reading; /* its cgroups' load in this reading */
 	struct behaviour behaviour;
+	bool found;		/* an earlier agent started it */
+	struct part_talk *talk; /* its connections; NULL: they are not counted one by one */
+	void *told_talk;	/* what the last report said of them (job_report.h) */
 };
 
 /* Remembers which ended job a cgroup belonged to: its counters stay in the listings. */
@@ -94,6 +98,7 @@ struct jobs {
 	struct job_mark marks[JOBS_MARKS]; /* a ring: the newest JOBS_MARKS ended jobs */
 	size_t nmarks;			   /* marks ever made */
 	double network_mb_per_s;	   /* 0: not configured */
+	uint64_t talk_rest;		   /* connections that found no place (part_talk.h) */
 };
 
 /* Adds a job with a copy of ORDER.  NULL: no room or no memory. */

@@ -2,28 +2,12 @@
 /* See stopped.h. */
 #include "agent/guest/stopped.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
+#include "user/process_stat.h"
 
 bool stopped_is(pid_t pid)
 {
-	char path[32], text[256];
-	const char *name_end;
-	ssize_t n;
-	int fd;
+	char stat[256];
 
-	if (pid <= 0)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	/* "PID (NAME) STATE": the name may hold anything.  t: a debugger holds it. */
-	name_end = strrchr(text, ')');
-	return name_end && !strncmp(name_end, ") T", 3);
+	/* t: a debugger holds it. */
+	return pid > 0 && !process_stat(pid, stat, sizeof(stat)) && *stat == 'T';
 }

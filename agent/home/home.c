@@ -27,6 +27,7 @@
 #include "agent/home/outcomes.h"
 #include "agent/home/progress.h"
 #include "user/clock.h"
+#include "user/gang_name.h"
 
 #define NEVER_STARTED_S 120
 #define DAY_S		86400
@@ -50,6 +51,9 @@ static int home_started(struct home *home, const char *from, const char *job, ui
 		rc = journal_home_state(home->journal, job, "running", start_ns, pid, &err);
 	if (rc)
 		base_journal_failed(home->base, &err);
+	for (const struct home_watch *w = home->watches; w && !rc; w = w->next)
+		if (w->started)
+			w->started(w->arg, job);
 	return rc;
 }
 
@@ -131,6 +135,15 @@ static void home_compare(struct home *home, const struct job_report *r, struct o
 		base_journal_failed(home->base, &err);
 }
 
+/*
+ * Keeps what the ranks of a job sent and received.  It is judged when it is read: whatever a node
+ * says, it says of its own job only.
+ */
+static int home_keep_talk(struct home *home, const struct job_report *r, struct iocom_err *err)
+{
+	return r->talk ? journal_talk_put(home->journal, r->job, r->talk, r->talk_length, err) : 0;
+}
+
 static int home_ended(struct home *home, const char *from, const struct job_report *r)
 {
 	struct journal_expected expected = {0};
@@ -144,8 +157,8 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		.text = r->text,
 	};
 	char node[IOCOM_NAME_MAX], class_name[64];
+	bool ended, part = gang_part_of(r->job, NULL, NULL);
 	struct iocom_err err = {0};
-	bool ended;
 	uid_t uid, before;
 	int rc = journal_home_get(home->journal, r->job, node, &uid, class_name, &ended, &err);
 
@@ -169,6 +182,8 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		row.slowdown = job_report_slowdown(r, row.wall_ms);
 		rc = journal_home_end(home->journal, &row, &err);
 	}
+	if (!rc)
+		rc = home_keep_talk(home, r, &err);
 	if (rc) {
 		base_journal_failed(home->base, &err);
 	} else {
@@ -176,10 +191,11 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		progress_forget(home->progress, r->job);
 		home_tell_finished(home, from, r);
 		home_tell_ended(home, r->job);
-		if (row.slowdown > 0 && is_finished(r))
+		if (row.slowdown > 0 && is_finished(r) && !part)
 			home_tell_slowed(home, row.slowdown);
-		home_learn(home, from, uid, class_name, &expected, r);
-		if (row.wall_ms > 0 && is_finished(r))
+		if (!part) /* of a gang all parts together teach (agent/gang) */
+			home_learn(home, from, uid, class_name, &expected, r);
+		if (row.wall_ms > 0 && is_finished(r) && !part)
 			home_compare(home, r,
 				     &(struct outcome){.uid = uid,
 						       .class_name = class_name,
@@ -239,6 +255,8 @@ static int home_progress(struct home *home, const char *from, const struct job_r
 		return 0; /* pruned */
 	if (!rc && strcmp(node, from))
 		return -EACCES;
+	if (!rc && !ended)
+		rc = home_keep_talk(home, r, &err);
 	if (!rc && !ended && (*class_name || r->stopped))
 		rc = progress_note(home->progress, uid, class_name, r,
 				   loop_boot_ns(home->base->loop));

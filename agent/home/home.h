@@ -58,12 +58,15 @@ struct home_decision {
 	const struct cluster_view *view; /* the view on which the decision was made */
 	uint64_t seed;
 	const struct view_decision *decision;
-	bool run; /* the job was submitted, not only asked about */
+	bool run;			/* the job was submitted, not only asked about */
+	const struct rules_port *ports; /* of a gang: one for each node of the view; NULL: none */
 };
 
 /* Observers of this party; members may be NULL. */
 struct home_watch {
 	void (*decided)(void *arg, const struct home_decision *decision);
+	/* A job that was submitted here has begun. */
+	void (*started)(void *arg, const char *job);
 	/* A job that was submitted here ended at node FROM. */
 	void (*finished)(void *arg, const char *from, const struct job_report *report);
 	/*

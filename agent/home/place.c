@@ -103,8 +103,7 @@ static struct journal_expectation place_expectation(const struct place *p)
 	return row;
 }
 
-/* Writes the decision to the job's row.  Returns 0 or negative errno with the reason in ERR. */
-static int place_keep(struct place *p, const char *node, struct iocom_err *err)
+int place_keep(struct place *p, const char *node, struct iocom_err *err)
 {
 	json_t *row = placement_json(&p->placement, PLACEMENT_ROW);
 	char *text = row ? json_dumps(row, JSON_COMPACT) : NULL;
@@ -283,9 +282,8 @@ static json_t *place_view_json(const struct place *p, uint64_t now)
 	return document;
 }
 
-/* Copies the decision's explanation and the nodes that it looked at. */
-static int place_answer(struct place *p, const struct view_decision *decision, uint64_t now,
-			struct iocom_err *err)
+int place_answer(struct place *p, const struct view_decision *decision, uint64_t now,
+		 struct iocom_err *err)
 {
 	struct placement *a = &p->placement;
 	int rc = place_take_plan(p, decision);
@@ -311,12 +309,9 @@ static int place_answer(struct place *p, const struct view_decision *decision, u
 	return rc ? iocom_err_set(err, rc, "out of memory") : 0;
 }
 
-/* Decides.  The caller frees DECISION in any case. */
-static int place_decide(struct place *p, struct view_decision *decision, struct iocom_err *err)
+int place_look(struct place *p, uint64_t now, struct iocom_err *err)
 {
 	struct home *home = p->home;
-	uint64_t now = loop_boot_ns(home->base->loop);
-	uint32_t at[PLACE_HOPS + 1];
 	struct iocom_vector own;
 	int rc;
 
@@ -330,7 +325,20 @@ static int place_decide(struct place *p, struct view_decision *decision, struct 
 	cluster_view_weigh(home->view, p->policy.feedback && home->ports->w_io
 					       ? home->ports->w_io(home->ports->arg)
 					       : home->w_io);
-	rc = cluster_view_decide(home->view, &p->policy, &p->request, p->seed, decision, err);
+	return 0;
+}
+
+/* Decides.  The caller frees DECISION in any case. */
+static int place_decide(struct place *p, struct view_decision *decision, struct iocom_err *err)
+{
+	struct home *home = p->home;
+	uint64_t now = loop_boot_ns(home->base->loop);
+	uint32_t at[PLACE_HOPS + 1];
+	int rc = place_look(p, now, err);
+
+	if (!rc)
+		rc = cluster_view_decide(home->view, &p->policy, &p->request, p->seed, decision,
+					 err);
 	if (rc)
 		return rc;
 	left_sides(p, &decision->plan);
@@ -341,6 +349,15 @@ static int place_decide(struct place *p, struct view_decision *decision, struct 
 
 /* --- running it ------------------------------------------------------------------ */
 
+void place_name(struct place *p)
+{
+	const struct home *home = p->home;
+
+	snprintf(p->order.job, sizeof(p->order.job), "%s-%08x-%llu", home->base->set->name,
+		 (unsigned)(home->base->boot_id & 0xffffffff),
+		 (unsigned long long)home->job_sequence);
+}
+
 static int submit(struct place *p, struct iocom_err *err)
 {
 	const struct placement_ask *ask = &p->placement.ask;
@@ -348,9 +365,7 @@ static int submit(struct place *p, struct iocom_err *err)
 	struct journal_job row;
 	int rc = 0;
 
-	snprintf(p->order.job, sizeof(p->order.job), "%s-%08x-%llu", home->base->set->name,
-		 (unsigned)(home->base->boot_id & 0xffffffff),
-		 (unsigned long long)home->job_sequence);
+	place_name(p);
 	row = (struct journal_job){
 		.job = p->order.job,
 		.uid = p->order.uid,
@@ -734,10 +749,7 @@ void home_place(struct home *home, uid_t uid, const msgpack_object *request, hom
 		placed(arg, NULL, "out of memory");
 		return;
 	}
-	placement_init(&p->placement);
-	p->home = home;
-	p->placed = placed;
-	p->placed_arg = arg;
+	place_init(p, home, placed, arg);
 	p->next = home->places;
 	home->places = p;
 	rc = place_begin(p, uid, request, &err);

@@ -44,6 +44,27 @@ struct place {
 	bool begins;
 };
 
+/* Begins P, which is zero, for a caller that gets the result by PLACED and ARG. */
+static inline void place_init(struct place *p, struct home *home, home_placed placed, void *arg)
+{
+	placement_init(&p->placement);
+	p->home = home;
+	p->placed = placed;
+	p->placed_arg = arg;
+}
+
+/*
+ * Makes home's view ready for a decision on P, which gets its seed.  Returns 0 or negative errno
+ * with the reason in ERR.
+ */
+int place_look(struct place *p, uint64_t now, struct iocom_err *err);
+/* The answer about decision D of P: its explanation and the nodes that it looked at. */
+int place_answer(struct place *p, const struct view_decision *d, uint64_t now,
+		 struct iocom_err *err);
+/* Writes P's decision to its job's row.  Returns 0 or negative errno with the reason in ERR. */
+int place_keep(struct place *p, const char *node, struct iocom_err *err);
+/* Gives P's job its name. */
+void place_name(struct place *p);
 /* Fills P from the request REQ of UID.  Returns 0 or negative errno with the reason in ERR. */
 int place_take_request(struct place *p, const msgpack_object *req, uid_t uid,
 		       struct iocom_err *err);

@@ -117,7 +117,7 @@ static bool class_is_free(const struct place *p, const struct profile_expected *
 	for (enum need_field f = 0; f < NEED_FIELDS; f++)
 		if (ask->need.value[f] >= 0 || e->set.value[f] >= 0)
 			return false;
-	return !*ask->node && !*ask->policy;
+	return !*ask->node && !*ask->policy && ask->tasks < 0;
 }
 
 static double class_service_ms(const struct profile *p, const struct profile_machine *m,

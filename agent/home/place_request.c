@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/home/place.h"
+#include "balancer/profile/profile_talk.h"
 #include "user/shared_fs.h"
 
 _Static_assert(PLACEMENT_JOB_MAX == SPEC_JOB_MAX && PLACEMENT_RESTARTS_MAX == LEASE_RESTARTS_MAX,
@@ -167,14 +168,20 @@ static void take_shared(struct place *p)
 	s->ncached = place_take_held(p, p->placement.ask.shared_cached, 0, p->cached);
 }
 
-static void take_need(struct place *p, struct iocom_err *err)
+/* Makes the rules' form of the need, without what else the decision knows. */
+static void place_request_need(struct place *p)
 {
-	place_take_class(p, err);
 	need_request(&p->order.need, &p->request);
 	if (p->placement.ask.bring_bytes > 0)
 		p->request.output_mb = (double)p->placement.ask.bring_bytes / 1e6;
 	take_data_held(p);
 	take_shared(p);
+}
+
+static void take_need(struct place *p, struct iocom_err *err)
+{
+	place_take_class(p, err);
+	place_request_need(p);
 	take_corrections(p, err);
 }
 
@@ -201,6 +208,37 @@ static void take_order(struct place *p, uid_t uid)
 	o->durable = ask->detach || *ask->again;
 }
 
+/* What the class's runs with so many tasks needed together, each task needs its part of. */
+static void need_of_task(struct need *need, double tasks)
+{
+	static const enum need_field parted[] = {NEED_REQUESTS,	      NEED_MEMORY_MB,
+						 NEED_CPU_S,	      NEED_COM_MS,
+						 NEED_SHARED_READ_MB, NEED_SHARED_WRITTEN_MB};
+
+	for (size_t i = 0; i < sizeof(parted) / sizeof(*parted); i++)
+		if (need->source[parted[i]] == NEED_PROFILE || need->source[parted[i]] == NEED_SET)
+			need->value[parted[i]] /= tasks;
+}
+
+/* A gang is of the class "CLASS@TASKS"; what is told or guessed is of one task. */
+static void take_need_of_gang(struct place *p, struct iocom_err *err)
+{
+	struct job_order *o = &p->order;
+	uint32_t tasks = (uint32_t)p->placement.ask.tasks;
+	char plain[sizeof(o->class_name)];
+
+	memcpy(plain, o->class_name, sizeof(plain));
+	if (!*plain || profile_talk_class(plain, tasks, o->class_name))
+		*o->class_name = 0;
+	place_take_class(p, err);
+	need_of_task(&o->need, tasks);
+	place_request_need(p);
+	take_corrections(p, err);
+	memcpy(o->class_name, plain, sizeof(plain));
+	p->request.tasks = tasks;
+	p->request.com_ms = NULL; /* who sends how much to whom tells more */
+}
+
 int place_take_request(struct place *p, const msgpack_object *req, uid_t uid, struct iocom_err *err)
 {
 	const struct placement_ask *ask = &p->placement.ask;
@@ -217,6 +255,9 @@ int place_take_request(struct place *p, const msgpack_object *req, uid_t uid, st
 	if (*ask->again && ask->restarts < 0)
 		return iocom_err_set(err, -EINVAL, "\"again\" without \"restarts\"");
 	take_order(p, uid);
-	take_need(p, err);
+	if (ask->tasks > 0)
+		take_need_of_gang(p, err);
+	else
+		take_need(p, err);
 	return 0;
 }

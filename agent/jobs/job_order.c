@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "user/gang_name.h"
 #include "user/pack.h"
 
 void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
@@ -12,7 +13,12 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 17u + o->keyed + o->renews + o->durable + o->data + !!*o->shared);
+	msgpack_pack_map(&pk, 17u + o->keyed + o->renews + o->durable + o->data + !!*o->shared +
+				      !!o->gang_tasks + o->oversubscribe);
+	if (o->gang_tasks)
+		pack_u64(&pk, "gang_tasks", o->gang_tasks);
+	if (o->oversubscribe)
+		pack_bool(&pk, "oversubscribe", true);
 	if (*o->shared)
 		pack_bin(&pk, "shared", o->shared, strlen(o->shared));
 	if (o->data)
@@ -64,6 +70,20 @@ void job_order_forget(struct job_order *o)
 	o->keyed = o->renews = false;
 }
 
+/* What only parts of gangs have.  Returns 0 or -EBADMSG. */
+static int order_take_gang(struct job_order *o, const msgpack_object *map)
+{
+	uint64_t tasks = 0;
+
+	if ((unpack_get(map, "gang_tasks") && unpack_u64(map, "gang_tasks", &tasks)) ||
+	    tasks > GANG_TASKS_MAX || (tasks && !gang_part_of(o->job, NULL, NULL)) ||
+	    (unpack_get(map, "oversubscribe") &&
+	     unpack_bool(map, "oversubscribe", &o->oversubscribe)))
+		return -EBADMSG;
+	o->gang_tasks = (uint32_t)tasks;
+	return 0;
+}
+
 int job_order_unpack(struct job_order *o, const msgpack_object *map)
 {
 	uint64_t port, uid, hops, lease_ms = 0;
@@ -89,7 +109,7 @@ int job_order_unpack(struct job_order *o, const msgpack_object *map)
 	    unpack_u64(map, "submit_ns", &o->submit_ns) ||
 	    unpack_f64(map, "home_io", &o->home_io) || o->home_io < 0 ||
 	    unpack_f64(map, "home_cpu", &o->home_cpu) || o->home_cpu < 0 || take_secret(o, map) ||
-	    need_unpack(&o->need, map))
+	    order_take_gang(o, map) || need_unpack(&o->need, map))
 		return -EBADMSG;
 	o->home_port = (uint16_t)port;
 	o->uid = (uid_t)uid;

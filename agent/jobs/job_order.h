@@ -37,8 +37,10 @@ struct job_order {
 	char shared[SHARED_FS_MAX]; /* what its directory must be there, too; "": anything */
 	bool keyed;		    /* it has the secret of this attempt (user/channel/secret.h) */
 	uint8_t secret[SECRET_BYTES];
-	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */
-	double home_cpu; /* L_CPU of home with the job, if that decided; else 0 */
+	uint32_t gang_tasks; /* it is a gang's part with so many tasks; 0: an ordinary job */
+	bool oversubscribe;  /* the target's slots do not bind it */
+	double home_io;	     /* L_IO of home with the job, if that decided; else 0 */
+	double home_cpu;     /* L_CPU of home with the job, if that decided; else 0 */
 };
 
 void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "user/exchange/exchange.h"
 #include "user/pack.h"
 
 #define RUNNING	  "running"
@@ -91,7 +92,7 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, (more ? 22U : 21U) + r->stopped);
+	msgpack_pack_map(&pk, (more ? 22U : 21U) + r->stopped + (r->talk != NULL));
 	pack_str(&pk, "job", r->job);
 	pack_str(&pk, "state", r->state);
 	pack_u64(&pk, "kind", r->kind);
@@ -115,6 +116,8 @@ void job_report_pack_first(const struct job_report *r, size_t more, msgpack_sbuf
 	behaviour_pack(&r->behaviour, &pk);
 	if (r->stopped)
 		pack_bool(&pk, "stopped", true);
+	if (r->talk)
+		pack_bin(&pk, "talk", r->talk, r->talk_length);
 	if (more) {
 		pack_key(&pk, "more");
 		msgpack_pack_array(&pk, more);
@@ -140,6 +143,21 @@ int job_report_others(const msgpack_object *map, const msgpack_object_array **ot
 		if (job_report_unpack(&r, &more->via.array.ptr[i]))
 			return -EBADMSG;
 	*others = &more->via.array;
+	return 0;
+}
+
+/* What it is about is judged by whoever reads it. */
+static int job_report_talk(struct job_report *r, const msgpack_object *map)
+{
+	const msgpack_object *o = unpack_get(map, "talk");
+
+	if (!o)
+		return 0;
+	if (o->type != MSGPACK_OBJECT_BIN || !o->via.bin.size ||
+	    o->via.bin.size > EXCHANGE_PACKED_MAX)
+		return -EBADMSG;
+	r->talk = o->via.bin.ptr;
+	r->talk_length = o->via.bin.size;
 	return 0;
 }
 
@@ -170,6 +188,8 @@ int job_report_unpack(struct job_report *r, const msgpack_object *map)
 	if (job_report_number(&r->alone_ms, map, "alone_ms") || r->alone_ms < 0)
 		return -EBADMSG;
 	if (unpack_get(map, "stopped") && unpack_bool(map, "stopped", &r->stopped))
+		return -EBADMSG;
+	if (job_report_talk(r, map))
 		return -EBADMSG;
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		if (!strcmp(r->state, states[i]))

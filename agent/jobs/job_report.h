@@ -33,6 +33,9 @@ struct job_report {
 	struct behaviour behaviour; /* its CPU times are at reference speed 1, too */
 	bool stopped;		    /* running, but stopped by a signal */
 	char text[256];
+	/* What its ranks sent and received (user/exchange/exchange.h); borrowed; NULL: nothing. */
+	const void *talk;
+	size_t talk_length;
 };
 
 /* Reports that one message may carry. */

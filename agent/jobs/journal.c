@@ -8,14 +8,16 @@
 
 #include "agent/jobs/journal_sql.h"
 #include "user/clock.h"
+#include "user/gang_name.h"
 
 int journal_submit(struct journal *j, const struct journal_job *job, struct iocom_err *err)
 {
 	return journal_change(j, err,
 			      "INSERT INTO home(job,uid,class,command,policy,node,state,submit_ns,"
-			      "worker) VALUES(?,?,?,?,?,?,'starting',?,?)",
-			      "sissssii", job->job, I(job->uid), job->class_name, job->command,
-			      job->policy, job->node, I(job->submit_ns), I(job->worker));
+			      "worker,tasks,gang) VALUES(?,?,?,?,?,?,'starting',?,?,?,?)",
+			      "sissssiiis", job->job, I(job->uid), job->class_name, job->command,
+			      job->policy, job->node, I(job->submit_ns), I(job->worker),
+			      I(job->tasks), job->gang ? job->gang : "");
 }
 
 int journal_placed(struct journal *j, const char *job, const char *node, const char *place,
@@ -47,7 +49,8 @@ int journal_home_unbegun(struct journal *j, const char *node, uint64_t end_ns,
 		j, err,
 		"UPDATE home SET state='failed', kind=3, value=125, end_ns=?2,"
 		" text='it never began: its agent ended first' WHERE state='starting'"
-		" AND node IN ('', ?1) AND NOT EXISTS(SELECT 1 FROM target WHERE"
+		" AND node IN ('', ?1) AND NOT (tasks>0 AND gang='') AND NOT EXISTS(SELECT 1 FROM "
+		"target WHERE"
 		" target.job=home.job)",
 		"si", node, I(end_ns));
 
@@ -62,6 +65,7 @@ int journal_home_stale(struct journal *j, uint64_t before_ns)
 		j, NULL,
 		"UPDATE home SET state='failed', kind=3, text='it never started: its client"
 		" or its node went away' WHERE state='starting' AND submit_ns<?1 AND"
+		" NOT (tasks>0 AND gang='') AND"
 		" (submit_ns<?2 OR instr(coalesce(place,''), '\"data\":true')=0)",
 		"ii", I(before_ns), I(before_ns > day_ns ? before_ns - day_ns : 0));
 
@@ -82,8 +86,8 @@ int journal_home_lost(struct journal *j, uint64_t before_ns,
 		      bool (*gone)(void *arg, const char *node), void *arg)
 {
 	sqlite3_stmt *st = journal_select(
-		j, "SELECT job, node FROM home WHERE state='running' AND submit_ns<?1", "i",
-		I(before_ns));
+		j, "SELECT job, node FROM home WHERE state='running' AND node<>'' AND submit_ns<?1",
+		"i", I(before_ns));
 	int rc = 0, n = 0;
 
 	if (!st)
@@ -157,9 +161,13 @@ int journal_place(struct journal *j, const char *job, uid_t uid, char **out, uid
 
 int journal_split(const char *job, char source[SPEC_JOB_MAX], uint64_t *sequence)
 {
-	const char *dash = strrchr(job, '-');
+	char gang[SPEC_JOB_MAX];
+	const char *dash;
 	char *end;
 
+	if (gang_part_of(job, gang, NULL))
+		job = gang; /* whose parts have its number */
+	dash = strrchr(job, '-');
 	if (!dash || dash == job || strlen(job) >= SPEC_JOB_MAX || dash[1] < '0' || dash[1] > '9')
 		return -EINVAL;
 	errno = 0;
@@ -282,15 +290,7 @@ int journal_unfinished(struct journal *j,
 	return rc == SQLITE_DONE ? 0 : -EIO;
 }
 
-/* The columns that `listed` takes. */
-#define JOURNAL_AT_HOME                                                                            \
-	"job,uid,class,command,policy,'',node,state,submit_ns,start_ns,end_ns,kind,value,pid,1,"   \
-	"text,wall_ms," JOURNAL_EXPECTATION ",slowdown"
-#define JOURNAL_AT_TARGET                                                                          \
-	"job,uid,class,command,policy,home,node,state,submit_ns,start_ns,end_ns,kind,value,pid,0," \
-	"text,0,0,0,0,0,0,0,0"
-
-static void listed(sqlite3_stmt *st, struct journal_job *job)
+void journal_listed(sqlite3_stmt *st, struct journal_job *job)
 {
 	*job = (struct journal_job){
 		.job = (const char *)sqlite3_column_text(st, 0),
@@ -313,11 +313,12 @@ static void listed(sqlite3_stmt *st, struct journal_job *job)
 	};
 	journal_take_expectation(st, 17, &job->expectation);
 	job->slowdown = sqlite3_column_double(st, 23);
+	job->tasks = (uint32_t)sqlite3_column_int64(st, 24);
+	job->gang = (const char *)sqlite3_column_text(st, 25);
 }
 
-/* Calls EACH for all rows of ST, a list of jobs. */
-static int list_rows(sqlite3_stmt *st, void (*each)(void *arg, const struct journal_job *job),
-		     void *arg)
+int journal_list_rows(sqlite3_stmt *st, void (*each)(void *arg, const struct journal_job *job),
+		      void *arg)
 {
 	struct journal_job job;
 	int rc;
@@ -325,7 +326,7 @@ static int list_rows(sqlite3_stmt *st, void (*each)(void *arg, const struct jour
 	if (!st)
 		return -EIO;
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-		listed(st, &job);
+		journal_listed(st, &job);
 		each(arg, &job);
 	}
 	journal_done(st);
@@ -346,22 +347,23 @@ int journal_named(struct journal *j, uid_t uid, const char *pattern, size_t max,
 		" AND job GLOB ?2 AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
 		" ORDER BY 9 DESC LIMIT ?3";
 
-	return list_rows(journal_select(j, sql, "isi", user_or_all(uid), pattern, I(max)), each,
-			 arg);
+	return journal_list_rows(journal_select(j, sql, "isi", user_or_all(uid), pattern, I(max)),
+				 each, arg);
 }
 
 int journal_list(struct journal *j, uid_t uid, bool ended_too, size_t max,
 		 void (*each)(void *arg, const struct journal_job *job), void *arg)
 {
-	static const char sql[] = "SELECT " JOURNAL_AT_HOME " FROM home WHERE (?1<0 OR uid=?1)"
-				  " AND (?2 OR state IN ('starting','running')) UNION ALL "
-				  "SELECT " JOURNAL_AT_TARGET " FROM target WHERE (?1<0 OR uid=?1)"
-				  " AND (?2 OR state IN ('starting','running'))"
-				  " AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
-				  " ORDER BY 9 DESC LIMIT ?3";
+	static const char sql[] =
+		"SELECT " JOURNAL_AT_HOME " FROM home WHERE (?1<0 OR uid=?1)"
+		" AND gang='' AND (?2 OR state IN ('starting','running')) UNION ALL "
+		"SELECT " JOURNAL_AT_TARGET " FROM target WHERE (?1<0 OR uid=?1)"
+		" AND (?2 OR state IN ('starting','running'))"
+		" AND NOT EXISTS(SELECT 1 FROM home WHERE home.job=target.job)"
+		" ORDER BY 9 DESC LIMIT ?3";
 
-	return list_rows(journal_select(j, sql, "iii", user_or_all(uid), I(ended_too), I(max)),
-			 each, arg);
+	return journal_list_rows(
+		journal_select(j, sql, "iii", user_or_all(uid), I(ended_too), I(max)), each, arg);
 }
 
 int journal_find(struct journal *j, const char *job, uid_t uid,
@@ -372,7 +374,8 @@ int journal_find(struct journal *j, const char *job, uid_t uid,
 			       "SELECT " JOURNAL_AT_HOME
 			       " FROM home WHERE job=?1 OR (?1='last' AND job=(SELECT job FROM "
 			       "home"
-			       " WHERE uid=?2 AND NOT worker ORDER BY submit_ns DESC LIMIT 1))",
+			       " WHERE uid=?2 AND NOT worker"
+			       " ORDER BY submit_ns DESC, gang<>'' LIMIT 1))",
 			       "si", job, I(uid));
 	struct journal_job found;
 	int rc = st ? sqlite3_step(st) : SQLITE_ERROR;
@@ -384,12 +387,22 @@ int journal_find(struct journal *j, const char *job, uid_t uid,
 		rc = st ? sqlite3_step(st) : SQLITE_ERROR;
 	}
 	if (rc == SQLITE_ROW) {
-		listed(st, &found);
+		journal_listed(st, &found);
 		each(arg, &found);
 	}
 	if (st)
 		journal_done(st);
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -EIO;
+}
+
+static void journal_take_name(void *arg, const struct journal_job *job)
+{
+	snprintf(arg, SPEC_JOB_MAX, "%s", job->job);
+}
+
+int journal_last(struct journal *j, uid_t uid, char job[SPEC_JOB_MAX])
+{
+	return strcmp(job, "last") ? 0 : journal_find(j, job, uid, journal_take_name, job);
 }
 
 int journal_nonce(struct journal *j, const char *from, uint64_t id, uint64_t now_s, uint64_t keep_s,

@@ -68,6 +68,12 @@ struct journal_job {
 	double wall_ms;
 	double slowdown; /* wall_ms over the time alone (job_report.h), of the home table; 0:
 			    unknown */
+	/*
+	 * Of the home table: the tasks of a gang, or of a part, whose gang is GANG, else "" or NULL
+	 * (user/gang_name.h).  A gang has no node, and its parts are rows of their own.
+	 */
+	uint32_t tasks;
+	const char *gang;
 };
 
 /*
@@ -182,6 +188,24 @@ struct journal_expected {
 int journal_home_expected(struct journal *j, const char *job, struct journal_expected *out,
 			  struct iocom_err *err);
 
+/* --- gangs: journal_gang.c ------------------------------------------------------------- */
+
+/* Calls EACH for the parts of GANG, in the order of their numbers.  Returns 0 or -EIO. */
+int journal_gang_parts(struct journal *j, const char *gang,
+		       void (*each)(void *arg, const struct journal_job *job), void *arg);
+/*
+ * Calls EACH for the gangs that have not ended, or that have a part that has not.  Returns 0 or
+ * -EIO.
+ */
+int journal_gangs(struct journal *j, void (*each)(void *arg, const struct journal_job *job),
+		  void *arg);
+/*
+ * Writes why GANG is to end, and how that is called: KIND and VALUE as of a job's end.  Its parts
+ * may still run, and then it goes on.
+ */
+int journal_gang_fails(struct journal *j, const char *gang, int kind, int value, const char *text,
+		       struct iocom_err *err);
+
 /* A job that was submitted here and has ended; the texts are borrowed for the call. */
 struct journal_outcome {
 	const char *job, *class_name, *policy, *node, *home;
@@ -197,8 +221,8 @@ struct journal_outcome {
 #define JOURNAL_OUTCOMES_MAX 10000
 /*
  * Calls EACH for the jobs that were submitted here since SINCE_NS (CLOCK_REALTIME), have ended,
- * and have a measured response, also those of which nothing was expected; newest first, at most
- * JOURNAL_OUTCOMES_MAX.  UID -1: everybody's.  Returns 0 or -EIO.
+ * and have a measured response, also those of which nothing was expected, but no gangs; newest
+ * first, at most JOURNAL_OUTCOMES_MAX.  UID -1: everybody's.  Returns 0 or -EIO.
  */
 int journal_outcomes(struct journal *j, uint64_t since_ns, uid_t uid,
 		     void (*each)(void *arg, const struct journal_outcome *outcome), void *arg);
@@ -215,6 +239,12 @@ int journal_outcomes_from(struct journal *j, uint64_t since_ns, uid_t uid,
 /* The node a job was placed at, its owner and class.  Returns 0 or -ENOENT, -EIO. */
 int journal_home_get(struct journal *j, const char *job, char node[IOCOM_NAME_MAX], uid_t *uid,
 		     char class_name[64], bool *ended, struct iocom_err *err);
+/* What JOB's node said last of what its ranks sent and received (user/exchange/exchange.h). */
+int journal_talk_put(struct journal *j, const char *job, const void *report, size_t length,
+		     struct iocom_err *err);
+/* REPORT is malloc'ed.  Returns 0; -ENOENT: nothing is known; -EIO, -ENOMEM. */
+int journal_talk_get(struct journal *j, const char *job, void **report, size_t *length,
+		     struct iocom_err *err);
 /* JOB "last" means UID's newest job.  TEXT is malloc'ed.  Returns 0, -ENOENT, -EIO. */
 int journal_place(struct journal *j, const char *job, uid_t uid, char **text, uid_t *owner,
 		  struct iocom_err *err);
@@ -302,6 +332,9 @@ int journal_named(struct journal *j, uid_t uid, const char *pattern, size_t max,
  */
 int journal_find(struct journal *j, const char *job, uid_t uid,
 		 void (*each)(void *arg, const struct journal_job *job), void *arg);
+/* Puts the name of UID's newest job, if there is one, in place of JOB if that is "last".  As above.
+ */
+int journal_last(struct journal *j, uid_t uid, char job[SPEC_JOB_MAX]);
 
 /*
  * Messages of other agents that were obeyed, by their sender's name and number, for as long as
@@ -320,7 +353,7 @@ int journal_set_fact(struct journal *j, const char *name, double value);
  */
 int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct iocom_err *err);
 
-/* Splits "HOME-BOOT-SEQUENCE".  Returns 0 or -EINVAL. */
+/* Splits "HOME-BOOT-SEQUENCE", or that of a part's gang.  Returns 0 or -EINVAL. */
 int journal_split(const char *job, char source[SPEC_JOB_MAX], uint64_t *sequence);
 
 #define JOURNAL_MARKS_MAX 10000 /* homes' starts whose high-water marks are kept */

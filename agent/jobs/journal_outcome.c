@@ -108,7 +108,7 @@ int journal_outcomes_from(struct journal *j, uint64_t since_ns, uid_t uid,
 		"SELECT job, coalesce(class,''), coalesce(policy,''), coalesce(node,''), uid,"
 		" submit_ns, end_ns, wall_ms, kind, value, " JOURNAL_EXPECTATION ", slowdown"
 		" FROM home WHERE submit_ns>=?1 AND submit_ns<=?4 AND (submit_ns,job)<(?4,?5)"
-		" AND (?2<0 OR uid=?2) AND end_ns>0 AND wall_ms>0"
+		" AND (?2<0 OR uid=?2) AND end_ns>0 AND wall_ms>0 AND tasks=0"
 		" ORDER BY submit_ns DESC, job DESC LIMIT ?3";
 	int64_t since = since_ns > INT64_MAX ? INT64_MAX : (int64_t)since_ns;
 	int64_t who = uid == (uid_t)-1 ? -1 : (int64_t)uid;

@@ -66,11 +66,16 @@ int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct i
 			  keep, I(oldest_ns));
 	rc = journal_change(
 		j, err,
-		"DELETE FROM home WHERE state NOT IN ('starting','running') AND submit_ns<?1", "i",
-		home);
+		"DELETE FROM home WHERE state NOT IN ('starting','running') AND submit_ns<?1 AND"
+		" NOT EXISTS(SELECT 1 FROM home AS whole WHERE whole.job=home.gang AND"
+		" whole.state IN ('starting','running'))",
+		"i", home);
 	if (!rc)
 		rc = journal_change(
 			j, err, "DELETE FROM lease WHERE job NOT IN (SELECT job FROM home)", "");
+	if (!rc)
+		rc = journal_change(j, err,
+				    "DELETE FROM talk WHERE job NOT IN (SELECT job FROM home)", "");
 	if (!rc)
 		rc = raise_marks(j, target);
 	if (!rc)

@@ -35,6 +35,18 @@ struct journal {
 #define JOURNAL_EXPECTATION "expected_ms,expected_home_ms,there_factor,home_factor,basis,balanced"
 void journal_take_expectation(sqlite3_stmt *st, int first, struct journal_expectation *out);
 
+/* journal.c: the columns that journal_listed takes. */
+#define JOURNAL_AT_HOME                                                                            \
+	"job,uid,class,command,policy,'',node,state,submit_ns,start_ns,end_ns,kind,value,pid,1,"   \
+	"text,wall_ms," JOURNAL_EXPECTATION ",slowdown,tasks,gang"
+#define JOURNAL_AT_TARGET                                                                          \
+	"job,uid,class,command,policy,home,node,state,submit_ns,start_ns,end_ns,kind,value,pid,0," \
+	"text,0,0,0,0,0,0,0,0,0,''"
+void journal_listed(sqlite3_stmt *st, struct journal_job *job);
+/* Calls EACH for all rows of ST, a list of jobs (NULL: -EIO), and ends ST.  Returns 0 or -EIO. */
+int journal_list_rows(sqlite3_stmt *st, void (*each)(void *arg, const struct journal_job *job),
+		      void *arg);
+
 /* journal_sync.c: begins to count commits; what an earlier agent wrote may not be on the disk. */
 void journal_sync_open(struct journal *j);
 /* journal_sync.c: a transaction has ended, or was given up. */

@@ -7,6 +7,8 @@
  *   1  every column is there; a decision has the vectors of the examined nodes (placement.h)
  *   2  a job of the home table has what was expected of it, and how long it took
  *   3  and how many times longer that was than alone
+ *   4  and what its ranks sent and received
+ *   5  a job may be a gang or one of its parts
  *
  * The schema makes the tables of the newest version.  A change of the layout changes the schema
  * and adds a step; the older steps that used the schema then need a copy of the old one.
@@ -18,6 +20,9 @@
 #include "agent/jobs/journal_sql.h"
 #include "balancer/view/placement.h"
 
+#define TALK_TABLE                                                                                 \
+	"CREATE TABLE IF NOT EXISTS talk(job TEXT PRIMARY KEY, report BLOB) WITHOUT ROWID;"
+
 static const char journal_schema[] =
 	"CREATE TABLE IF NOT EXISTS home(job TEXT PRIMARY KEY, uid INTEGER, class TEXT,"
 	" command TEXT, policy TEXT, node TEXT, state TEXT, submit_ns INTEGER,"
@@ -26,7 +31,7 @@ static const char journal_schema[] =
 	" worker INTEGER DEFAULT 0, wall_ms REAL DEFAULT 0, expected_ms REAL DEFAULT 0,"
 	" expected_home_ms REAL DEFAULT 0, there_factor REAL DEFAULT 0,"
 	" home_factor REAL DEFAULT 0, basis INTEGER DEFAULT 0, balanced INTEGER DEFAULT 0,"
-	" slowdown REAL DEFAULT 0);"
+	" slowdown REAL DEFAULT 0, tasks INTEGER DEFAULT 0, gang TEXT DEFAULT '');"
 	"CREATE INDEX IF NOT EXISTS home_submit ON home(submit_ns);"
 	"CREATE INDEX IF NOT EXISTS home_state ON home(state);"
 	"CREATE TABLE IF NOT EXISTS target(job TEXT PRIMARY KEY, home TEXT, node TEXT, uid INTEGER,"
@@ -43,7 +48,7 @@ static const char journal_schema[] =
 	"CREATE INDEX IF NOT EXISTS nonce_until ON nonce(until_s);"
 	"CREATE TABLE IF NOT EXISTS lease(job TEXT PRIMARY KEY, first TEXT, attempt INTEGER,"
 	" restarts INTEGER, lease_ms INTEGER, next TEXT DEFAULT '', secret BLOB,"
-	" number INTEGER DEFAULT 0) WITHOUT ROWID;"
+	" number INTEGER DEFAULT 0) WITHOUT ROWID;" TALK_TABLE
 	"CREATE TABLE IF NOT EXISTS fact(name TEXT PRIMARY KEY, value REAL);";
 
 struct journal_column {
@@ -183,10 +188,27 @@ static int journal_version_3(const struct database *d, struct iocom_err *err)
 	return journal_add_columns(d, late, sizeof(late) / sizeof(*late), err);
 }
 
+static int journal_version_4(const struct database *d, struct iocom_err *err)
+{
+	return sqlite3_exec(d->db, TALK_TABLE, NULL, NULL, NULL) == SQLITE_OK
+		       ? 0
+		       : database_failed(d, "migrate", err);
+}
+
+/* All older jobs are ordinary ones. */
+static int journal_version_5(const struct database *d, struct iocom_err *err)
+{
+	static const struct journal_column late[] = {
+		HOME_COLUMN("tasks", "INTEGER"),
+		{"SELECT gang FROM home", "ALTER TABLE home ADD COLUMN gang TEXT DEFAULT ''"},
+	};
+
+	return journal_add_columns(d, late, sizeof(late) / sizeof(*late), err);
+}
+
 static int (*const journal_steps[])(const struct database *d, struct iocom_err *err) = {
-	journal_version_1,
-	journal_version_2,
-	journal_version_3,
+	journal_version_1, journal_version_2, journal_version_3,
+	journal_version_4, journal_version_5,
 };
 
 const struct database_layout journal_layout = {

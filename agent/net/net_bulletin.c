@@ -249,8 +249,7 @@ static size_t publisher_index(const struct net_bulletin *b, const struct gate_pl
 {
 	size_t i = 0;
 
-	while (i < b->npublishers && (b->publishers[i]->at.port != at->port ||
-				      strcmp(b->publishers[i]->at.address, at->address) != 0))
+	while (i < b->npublishers && !gate_place_is(&b->publishers[i]->at, at->address, at->port))
 		i++;
 	return i;
 }

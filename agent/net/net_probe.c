@@ -46,8 +46,7 @@ static bool probe_heard(const struct matrix *m, const struct gate_place *at)
 	for (size_t i = 0; i < m->count; i++) {
 		const struct matrix_entry *e = matrix_at(m, i);
 
-		if (e->alive && e->vector.port == at->port &&
-		    !strcmp(e->vector.address, at->address))
+		if (e->alive && gate_place_is(at, e->vector.address, e->vector.port))
 			return true;
 	}
 	return false;
