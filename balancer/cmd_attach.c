@@ -10,10 +10,15 @@
 
 #include "balancer/client.h"
 #include "balancer/commands.h"
+#include "balancer/job_command.h"
+#include "balancer/job_state.h"
 #include "balancer/listing.h"
 #include "balancer/reach.h"
+#include "user/ending_signal.h"
 #include "user/pack.h"
+#include "balancer/run/multi.h"
 #include "balancer/run/run.h"
+#include "balancer/view/placement.h"
 
 #define AGAIN_MS 30000
 
@@ -31,6 +36,8 @@ static const char help[] =
 	"  --escape CHAR    for a job with a terminal: ~ at a line's start and then .\n"
 	"                   leaves it; CHAR is a character, ^X, or none [~]\n"
 	"  --run-dir DIR    the agent's directory\n\n"
+	"Of a parallel job (iocom run -n) the output of all parts is shown in whole\n"
+	"lines, and input goes to task 0.\n"
 	"Ctrl-C, like INT and TERM to this program, goes to the job; for a detached job\n"
 	"(run --detach) it only ends this program.\n"
 	"exit status: the job's own; 128 + N when signal N ended the job or this program;\n"
@@ -45,6 +52,7 @@ struct attach {
 	json_t *answer;
 	struct run_tty tty;
 	int escape;
+	bool part; /* of a gang: what failed is said once for all */
 };
 
 static int parse_from(const char *text, uint64_t *from)
@@ -196,11 +204,180 @@ static int cmd_attach_follow(struct attach *attach, struct iocom_err *err)
 	records_erase(&attach->records);
 	if (result.left && result.state != RUN_LOST)
 		fprintf(stderr, "iocom attach: left; job %s goes on\n", attach->ask.job);
-	if (*result.text && !result.signal)
+	if (*result.text && !result.signal && attach->part)
+		iocom_err_set(err, 0, "%s", result.text);
+	else if (*result.text && !result.signal)
 		fprintf(stderr, "iocom attach: %s\n", result.text);
 	if (result.output_error)
 		fprintf(stderr, "iocom attach: output of the job was lost: %s\n",
 			strerror(result.output_error));
+	return rc;
+}
+
+/* --- all parts of a gang ---------------------------------------------------------------- */
+
+struct attach_gang {
+	struct attach *attach;
+	struct multi_node *nodes; /* whose names are the parts' */
+	uint32_t count;
+	int stopped;	/* the last signal that stops programs; 0: none came */
+	char text[512]; /* what a part says of its end; "": nothing */
+};
+
+/* Runs in the process of one part. */
+static int attach_part_run(void *arg, const char *part, int report_fd)
+{
+	const struct run_report report = {.fd = report_fd, .job = part, .node = ""};
+	struct attach *attach = ((struct attach_gang *)arg)->attach;
+	struct iocom_err err = {0};
+	int rc;
+
+	attach->part = true;
+	run_tty_init(&attach->tty, -1);
+	rc = cmd_attach_find(attach, part, &err) ? RUN_FAILED : cmd_attach_follow(attach, &err);
+	if (*err.text)
+		run_report_end(&report, "failed", NULL, rc, err.text);
+	return rc;
+}
+
+static void attach_gang_begin(void *arg, struct multi_node *nodes)
+{
+	((struct attach_gang *)arg)->nodes = nodes;
+}
+
+static void attach_gang_packet(void *arg, size_t node, const void *data, size_t length)
+{
+	(void)arg;
+	(void)node;
+	(void)data;
+	(void)length;
+}
+
+static void attach_gang_ended(void *arg, size_t node)
+{
+	(void)arg;
+	(void)node;
+}
+
+static void attach_gang_signal(void *arg, int signal)
+{
+	struct attach_gang *gang = arg;
+
+	for (uint32_t i = 0; i < gang->count; i++)
+		if (gang->nodes[i].pid > 0)
+			kill(gang->nodes[i].pid, signal);
+	if (signal_asks_to_end(signal))
+		gang->stopped = signal;
+}
+
+static int attach_gang_turn(void *arg)
+{
+	(void)arg;
+	return -1;
+}
+
+/* The parts' highest status: what home says of the gang comes before it. */
+static int attach_gang_conclude(void *arg, bool unread)
+{
+	struct attach_gang *gang = arg;
+	int status = gang->stopped ? 128 + gang->stopped : 0;
+
+	(void)unread;
+	for (uint32_t i = 0; i < gang->count; i++) {
+		if (gang->nodes[i].status > status)
+			status = gang->nodes[i].status;
+		if (!*gang->text)
+			snprintf(gang->text, sizeof(gang->text), "%s",
+				 listing_string(gang->nodes[i].end, "text"));
+	}
+	return status;
+}
+
+/*
+ * The exit status of JOB, a gang, if home knows that it has ended; else STATUS.  Says why it is not
+ * 0: home's words, or else SAID, those of a part.
+ */
+static int attach_gang_status(const struct job_command *command, const char *job, int status,
+			      const char *said)
+{
+	struct iocom_err err = {0};
+	json_t *answer = NULL;
+	const json_t *record;
+
+	if (!job_command_ask(command, "explain", job, -1, &answer, &err)) {
+		record = json_object_get(answer, "record");
+		if (listing_number(record, "end_ns") > 0)
+			status = job_state_status(record);
+		if (status && *listing_string(record, "text"))
+			said = listing_string(record, "text");
+	}
+	if (status && *said)
+		fprintf(stderr, "iocom attach: %s\n", said);
+	json_decref(answer);
+	return status;
+}
+
+static int attach_gang_follow(struct attach *attach, const struct gang_answer *parts, char *said,
+			      size_t size)
+{
+	struct attach_gang gang = {.attach = attach, .count = parts->nparts};
+	struct multi_watch watch = {
+		.reader = SIZE_MAX,
+		.begin = attach_gang_begin,
+		.packet = attach_gang_packet,
+		.ended = attach_gang_ended,
+		.signal = attach_gang_signal,
+		.turn = attach_gang_turn,
+		.conclude = attach_gang_conclude,
+	};
+	const struct multi_job job = {.name = "iocom attach",
+				      .run = attach_part_run,
+				      .arg = &gang,
+				      .status_fd = -1,
+				      .watch = &watch};
+	const struct multi_options options = {.fanout = parts->nparts};
+	struct nodelist names = {0};
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < parts->nparts; i++) {
+		rc = nodelist_add(&names, parts->parts[i].job);
+		if (parts->ranks[parts->parts[i].first] == 0)
+			watch.reader = i;
+	}
+	rc = rc ? RUN_FAILED : multi_run(&options, &job, &names);
+	nodelist_fini(&names);
+	snprintf(said, size, "%s", gang.text);
+	return rc;
+}
+
+/* Follows all parts if JOB is a gang.  Returns the exit code; -1: it is none. */
+static int attach_gang(struct attach *attach, const char *job, struct iocom_err *err)
+{
+	const struct job_command command = {.run_dir = attach->run_dir};
+	struct iocom_err ignored = {0};
+	struct placement place;
+	json_t *answer = NULL;
+	int rc = -1;
+
+	placement_init(&place);
+	if (!job_command_ask(&command, "explain", job, -1, &answer, &ignored) &&
+	    json_object_get(json_object_get(answer, "place"), "gang"))
+		rc = placement_read(&place, json_object_get(answer, "place"), "the stored decision",
+				    err)
+			     ? RUN_FAILED
+			     : 0;
+	if (rc == 0 && attach->ask.from[1] != ATTACH_FIRST)
+		rc = iocom_err_set(err, RUN_FAILED,
+				   "--from needs one stream of output: name a part of the job, %s",
+				   place.gang->parts[0].job);
+	if (rc == 0) {
+		char said[512];
+
+		rc = attach_gang_follow(attach, place.gang, said, sizeof(said));
+		rc = attach_gang_status(&command, place.gang->job, rc, said);
+	}
+	placement_fini(&place);
+	json_decref(answer);
 	return rc;
 }
 
@@ -216,13 +393,17 @@ int cmd_attach(int argc, char **argv)
 	rc = cmd_attach_parse(&attach, argc, argv, &job);
 	if (rc >= 0)
 		return rc;
-	run_tty_init(&attach.tty, closed & 1 ? -1 : STDIN_FILENO);
-	attach.tty.escape = attach.escape;
-	rc = cmd_attach_find(&attach, job, &err) ? RUN_FAILED : cmd_attach_follow(&attach, &err);
+	rc = attach_gang(&attach, job, &err);
+	if (rc < 0) {
+		run_tty_init(&attach.tty, closed & 1 ? -1 : STDIN_FILENO);
+		attach.tty.escape = attach.escape;
+		rc = cmd_attach_find(&attach, job, &err) ? RUN_FAILED
+							 : cmd_attach_follow(&attach, &err);
+		run_tty_deinit(&attach.tty);
+	}
 	if (*err.text)
 		fprintf(stderr, "iocom attach: %s\n", err.text);
 	explicit_bzero(attach.target.key, sizeof(attach.target.key));
 	json_decref(attach.answer);
-	run_tty_deinit(&attach.tty);
 	return rc;
 }

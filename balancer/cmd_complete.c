@@ -19,6 +19,7 @@
 #include "balancer/reach.h"
 #include "iocom/rules.h"
 #include "user/clock.h"
+#include "user/gang_name.h"
 #include "user/pack.h"
 
 #define WAIT_MS	   300 /* for other nodes: a shell waits */
@@ -67,7 +68,8 @@ static void complete_jobs_each(void *arg, const char *node, json_t *answer, cons
 	json_array_foreach (json_object_get(answer, "jobs"), i, job) {
 		const char *name = listing_string(job, "job");
 
-		if (json_object_get(said, name))
+		/* A gang's name stands for its parts. */
+		if (json_object_get(said, name) || gang_part_of(name, NULL, NULL))
 			continue;
 		json_object_set_new(said, name, json_true());
 		complete_say(name);

@@ -6,10 +6,12 @@
 #include <time.h>
 
 #include "balancer/commands.h"
+#include "balancer/gang_text.h"
 #include "balancer/job_command.h"
 #include "balancer/job_state.h"
 #include "balancer/listing.h"
 #include "balancer/placement_text.h"
+#include "user/gang_name.h"
 #include "user/utf8.h"
 
 static const char help[] =
@@ -132,16 +134,22 @@ static int cmd_explain_print(const json_t *answer, struct iocom_err *err)
 	const json_t *record = json_object_get(answer, "record");
 	json_t *document = json_object_get(answer, "place");
 	struct placement place;
-	char buffer[224];
+	char buffer[224], gang[SPEC_JOB_MAX];
 	const char *took = explain_took(buffer, sizeof(buffer), record);
 
 	print_end(record);
 	if (!document) {
-		printf("No decision on it is kept%s%s.\n", took ? "; " : "", took ? took : "");
+		if (gang_part_of(listing_string(record, "job"), gang, NULL))
+			printf("It is a part of job %s, which was decided on as a whole%s%s.\n",
+			       gang, took ? "; " : "", took ? took : "");
+		else
+			printf("No decision on it is kept%s%s.\n", took ? "; " : "",
+			       took ? took : "");
 		return listing_end();
 	}
 	if (!placement_read(&place, document, "the stored decision", err)) {
 		placement_text_print(&place, took, stdout);
+		gang_text_parts(record, place.gang, stdout);
 		print_vectors(&place);
 	}
 	placement_fini(&place);

@@ -9,6 +9,7 @@
 
 #include "balancer/client.h"
 #include "balancer/commands.h"
+#include "balancer/gang_rows.h"
 #include "balancer/job_command.h"
 #include "balancer/job_name.h"
 #include "balancer/job_state.h"
@@ -18,16 +19,20 @@
 #include "user/utf8.h"
 
 static const char help[] =
-	"usage: iocom jobs [--all] [--here] [--limit N] [--wide | --json] [--run-dir DIR]\n"
+	"usage: iocom jobs [--all] [--here] [--limit N] [--parts] [--wide | --json]\n"
+	"                  [--run-dir DIR]\n"
 	"Lists your jobs, of all nodes that this one knows; for root everybody's, of\n"
 	"those nodes that let other nodes' root ask (allow_root).\n\n"
 	"  STATE            starting, running, stopped (^Z), late (its supervisor does\n"
 	"                   not answer); exited, killed, failed (it never began), lost\n"
 	"  HOME NODE        where it was submitted, and where it runs\n"
-	"  POLICY           that decides where to, if the user names no node\n\n"
+	"  POLICY           that decides where to, if the user names no node\n"
+	"  TASKS            of a parallel job (iocom run -n), where there is one; below\n"
+	"                   it, with --parts, how many of them a node has\n\n"
 	"  --all            ended jobs too, the newest first\n"
 	"  --here           only jobs that were submitted here or run here\n"
 	"  --limit N        list only the newest N ended jobs; 0: all [20; --json: all]\n"
+	"  --parts          below each parallel job its parts, one for each of its nodes\n"
 	"  --wide           all columns, also where POLICY, HOME, STARTED and USER (left\n"
 	"                   out in this order) have no room on the terminal\n"
 	"  --json           one document\n"
@@ -37,7 +42,7 @@ static const char help[] =
 
 #define LIMIT 20 /* ended jobs shown to a person */
 
-enum { OPTION_LIMIT = JOB_COMMAND_END, OPTION_HERE, OPTION_WIDE };
+enum { OPTION_LIMIT = JOB_COMMAND_END, OPTION_HERE, OPTION_WIDE, OPTION_PARTS };
 
 static int take_limit(const char *text, long *limit)
 {
@@ -157,7 +162,7 @@ static int ask_jobs(const char *run_dir, struct jobs_asked *asked, json_t **answ
 		    struct iocom_err *err)
 {
 	struct reach reach;
-	json_t *sorted = NULL;
+	json_t *sorted = NULL, *folded = NULL;
 	int rc = reach_open(&reach, run_dir, err);
 
 	asked->jobs = json_array();
@@ -166,7 +171,9 @@ static int ask_jobs(const char *run_dir, struct jobs_asked *asked, json_t **answ
 	if (!rc)
 		rc = ask_jobs_reach(&reach, asked, err);
 	if (!rc) {
-		sorted = jobs_sorted(asked->jobs);
+		folded = gang_rows_fold(asked->jobs);
+		sorted = jobs_sorted(folded);
+		json_decref(folded);
 		*answer = json_pack("{s:o,s:I,s:O}", "jobs", sorted, "left_out", asked->left_out,
 				    "missing", asked->missing);
 		rc = *answer ? 0 : iocom_err_set(err, -ENOMEM, "out of memory");
@@ -272,9 +279,21 @@ static void started_cell(struct listing *l, const json_t *job)
 	listing_cell(l, "%s", text);
 }
 
-static void cmd_jobs_row(struct listing *l, const json_t *job)
+/* How many tasks a parallel job or its part has. */
+static void cmd_jobs_tasks_cell(struct listing *l, const json_t *job)
 {
-	char span[32], outcome[32];
+	double tasks = listing_number(job, "tasks");
+
+	if (tasks >= 1)
+		listing_cell(l, "%.0f", tasks);
+	else
+		listing_cell(l, "-");
+}
+
+/* TASKS: there is a column for them. */
+static void cmd_jobs_row(struct listing *l, const json_t *job, bool tasks)
+{
+	char span[32], outcome[32], nodes[256];
 
 	job_state_outcome(outcome, sizeof(outcome), job);
 	listing_span(span, sizeof(span), cmd_jobs_elapsed_ms(job));
@@ -282,11 +301,14 @@ static void cmd_jobs_row(struct listing *l, const json_t *job)
 	listing_cell(l, "%s", listing_string(job, "state"));
 	listing_cell(l, "%s", listing_string(job, "user"));
 	listing_cell(l, "%s", listing_string(job, "home"));
-	listing_cell(l, "%s", listing_string(job, "node"));
+	gang_rows_nodes(job, nodes, sizeof(nodes));
+	listing_cell(l, "%s", nodes);
 	listing_cell(l, "%s", listing_string(job, "policy"));
 	started_cell(l, job);
 	listing_cell(l, "%s", span);
 	listing_cell(l, "%s", outcome);
+	if (tasks)
+		cmd_jobs_tasks_cell(l, job);
 	listing_cell(l, "%s", listing_string(job, "command"));
 }
 
@@ -334,22 +356,61 @@ static void cmd_jobs_print_reasons(const json_t *answer)
 /* Columns that a narrow terminal does without. */
 enum { COLUMN_USER = 2, COLUMN_HOME = 3, COLUMN_POLICY = 5, COLUMN_STARTED = 6 };
 
-static int cmd_jobs_print_table(const json_t *answer, size_t older, bool wide)
+/* A part's row has from its gang's what it lacks. */
+static void cmd_jobs_parts(struct listing *l, const json_t *job)
+{
+	static const char *const same[] = {"user", "home", "policy", "command"};
+	const json_t *part;
+	size_t i;
+
+	json_array_foreach (json_object_get(job, "parts"), i, part) {
+		json_t *row = json_copy((json_t *)part);
+
+		for (size_t k = 0; k < sizeof(same) / sizeof(same[0]); k++)
+			if (!*listing_string(row, same[k]) && json_object_get(job, same[k]))
+				json_object_set(row, same[k], json_object_get(job, same[k]));
+		cmd_jobs_row(l, row, true);
+		json_decref(row);
+	}
+}
+
+static bool cmd_jobs_has_gang(const json_t *jobs)
+{
+	const json_t *job;
+	size_t i;
+
+	json_array_foreach (jobs, i, job)
+		if (listing_number(job, "tasks") >= 1)
+			return true;
+	return false;
+}
+
+static int cmd_jobs_print_table(const json_t *answer, size_t older, bool wide, bool parts)
 {
 	static const struct listing_column columns[] = {
-		{"JOB", false},	 {"STATE", false},   {"USER", false},	{"HOME", false},
-		{"NODE", false}, {"POLICY", false},  {"STARTED", true}, {"ELAPSED", true},
-		{"EXIT", true},	 {"COMMAND", false},
+		{"JOB", false},	 {"STATE", false},  {"USER", false},	{"HOME", false},
+		{"NODE", false}, {"POLICY", false}, {"STARTED", true},	{"ELAPSED", true},
+		{"EXIT", true},	 {"TASKS", true},   {"COMMAND", false},
 	};
+	enum { COLUMNS = sizeof(columns) / sizeof(columns[0]), COLUMN_TASKS = COLUMNS - 2 };
 	static const unsigned char spare[] = {COLUMN_POLICY, COLUMN_HOME, COLUMN_STARTED,
 					      COLUMN_USER};
-	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
+	bool tasks = cmd_jobs_has_gang(json_object_get(answer, "jobs"));
+	struct listing_column shown[COLUMNS];
+	struct listing *l;
 	size_t i;
 	json_t *job;
 	int rc;
 
-	json_array_foreach (json_object_get(answer, "jobs"), i, job)
-		cmd_jobs_row(l, job);
+	memcpy(shown, columns, sizeof(columns));
+	if (!tasks)
+		shown[COLUMN_TASKS] = columns[COLUMNS - 1];
+	l = listing_new(shown, tasks ? COLUMNS : COLUMNS - 1);
+	json_array_foreach (json_object_get(answer, "jobs"), i, job) {
+		cmd_jobs_row(l, job, tasks);
+		if (parts)
+			cmd_jobs_parts(l, job);
+	}
 	listing_cut(l);
 	listing_spare(l, spare, wide ? 0 : sizeof(spare));
 	rc = listing_print(l, stdout);
@@ -367,6 +428,7 @@ int cmd_jobs(int argc, char **argv)
 						{"limit", required_argument, NULL, OPTION_LIMIT},
 						{"here", no_argument, NULL, OPTION_HERE},
 						{"wide", no_argument, NULL, OPTION_WIDE},
+						{"parts", no_argument, NULL, OPTION_PARTS},
 						JOB_COMMAND_OPTION_JSON,
 						JOB_COMMAND_OPTIONS,
 						{0}};
@@ -375,7 +437,7 @@ int cmd_jobs(int argc, char **argv)
 	json_t *answer = NULL;
 	long limit = -1;
 	struct jobs_asked asked = {0};
-	bool wide = false;
+	bool wide = false, parts = false;
 	size_t older;
 	int c, rc;
 
@@ -384,7 +446,10 @@ int cmd_jobs(int argc, char **argv)
 		if (c == OPTION_LIMIT && take_limit(optarg, &limit))
 			return 2;
 		else if (c != OPTION_LIMIT)
-			*(c == 'a' ? &asked.all : c == OPTION_HERE ? &asked.here : &wide) = true;
+			*(c == 'a'	      ? &asked.all
+			  : c == OPTION_HERE  ? &asked.here
+			  : c == OPTION_PARTS ? &parts
+					      : &wide) = true;
 	if (c == JOB_COMMAND_LEAVE)
 		return command.status;
 	if (optind < argc) {
@@ -400,7 +465,8 @@ int cmd_jobs(int argc, char **argv)
 	}
 	older = cmd_jobs_cut(json_object_get(answer, "jobs"), limit) + (size_t)asked.left_out;
 	jobs_tell_missing(answer);
-	rc = command.json ? listing_print_json(answer) : cmd_jobs_print_table(answer, older, wide);
+	rc = command.json ? listing_print_json(answer)
+			  : cmd_jobs_print_table(answer, older, wide, parts);
 	json_decref(answer);
 	return rc || !asked.silent ? rc : 3;
 }

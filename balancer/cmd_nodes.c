@@ -16,8 +16,8 @@
 #define LARGE_MB 10000 /* memory is told in GB from here on, where there is little room */
 
 static const char help[] =
-	"usage: iocom nodes [--wide | --peers] [--json] [--watch[=SECONDS]]\n"
-	"                   [--run-dir DIR]\n"
+	"usage: iocom nodes [--wide | --peers | --links] [--json]\n"
+	"                   [--watch[=SECONDS]] [--run-dir DIR]\n"
 	"Prints the load matrix: what each node reported of itself, and how long ago.\n\n"
 	"  NODE      * marks this machine\n"
 	"  AGE       since its newest vector arrived; a node silent for 3 periods is\n"
@@ -42,6 +42,12 @@ static const char help[] =
 	"Below it: nodes that were dropped, and configured peers that are not heard, and\n"
 	"why.\n\n"
 	"  --peers          all configured peers, and why one is not heard\n"
+	"  --links          this node's links to the others, from the kernel's counts of\n"
+	"                   all TCP connections: RTT ms, the least round trip; NOW MB/s,\n"
+	"                   carried in the last period; AT LEAST MB/s, the most that\n"
+	"                   was ever carried: the link may be faster; TCP MB/s, its\n"
+	"                   estimate by the last connection that filled the link; AGE,\n"
+	"                   of what is before it; -: no connection has shown it yet\n"
 	"  --wide           all columns, as on a terminal of 137 or more: E(s), CAPACITY,\n"
 	"                   LEFT, SENT and RECV, too; and a line on the caches of\n"
 	"                   data that went along with jobs (iocom run --data)\n"
@@ -175,6 +181,48 @@ static int cmd_nodes_print_peers(const json_t *answer)
 	return rc ? 1 : listing_end();
 }
 
+/* --- links --------------------------------------------------------------------------- */
+
+static void cmd_nodes_link_cells(struct listing *l, const json_t *link, const char *value,
+				 const char *age, int digits)
+{
+	char span[32];
+
+	if (!json_is_number(json_object_get(link, value))) {
+		listing_cell(l, "-");
+		listing_cell(l, "-");
+		return;
+	}
+	listing_cell(l, "%.*f", digits, listing_number(link, value));
+	listing_span(span, sizeof(span), 1e3 * listing_number(link, age));
+	listing_cell(l, "%s", span);
+}
+
+static int cmd_nodes_print_links(const json_t *answer)
+{
+	static const struct listing_column columns[] = {
+		{"NODE", false}, {"CONNECTIONS", true}, {"RTT ms", true},
+		{"AGE", true},	 {"NOW MB/s", true},	{"AT LEAST MB/s", true},
+		{"AGE", true},	 {"TCP MB/s", true},	{"AGE", true},
+	};
+	struct listing *l = listing_new(columns, sizeof(columns) / sizeof(columns[0]));
+	const json_t *link;
+	size_t i;
+	int rc;
+
+	json_array_foreach (json_object_get(answer, "links"), i, link) {
+		listing_cell(l, "%s", listing_string(link, "node"));
+		listing_cell(l, "%.0f", listing_number(link, "connections"));
+		cmd_nodes_link_cells(l, link, "round_trip_ms", "round_trip_age_s", 3);
+		listing_cell(l, "%.3f", listing_number(link, "carried_mb_per_s"));
+		cmd_nodes_link_cells(l, link, "at_least_mb_per_s", "at_least_age_s", 3);
+		cmd_nodes_link_cells(l, link, "tcp_mb_per_s", "tcp_age_s", 3);
+	}
+	rc = listing_print(l, stdout);
+	listing_free(l);
+	return rc ? 1 : listing_end();
+}
+
 /* Prints NAME, WHAT and TEXT, in as many lines as they need. */
 static void nodes_line(const char *name, const char *what, const char *text)
 {
@@ -263,7 +311,7 @@ static int cmd_nodes_print_table(const json_t *answer, bool wide)
 
 /* What is shown of the answer. */
 struct shown {
-	bool json, peers, wide;
+	bool json, peers, links, wide;
 };
 
 static int once(struct client_patience *patience, const char *run_dir, const struct shown *shown)
@@ -278,6 +326,7 @@ static int once(struct client_patience *patience, const char *run_dir, const str
 	}
 	rc = shown->json    ? listing_print_json(answer)
 	     : shown->peers ? cmd_nodes_print_peers(answer)
+	     : shown->links ? cmd_nodes_print_links(answer)
 			    : cmd_nodes_print_table(answer, shown->wide);
 	json_decref(answer);
 	return rc;
@@ -286,13 +335,10 @@ static int once(struct client_patience *patience, const char *run_dir, const str
 int cmd_nodes(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"peers", no_argument, NULL, 'p'},
-		{"wide", no_argument, NULL, 'W'},
-		{"watch", optional_argument, NULL, 'w'},
-		{"run-dir", required_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{"json", no_argument, NULL, 'j'},	 {"peers", no_argument, NULL, 'p'},
+		{"links", no_argument, NULL, 'l'},	 {"wide", no_argument, NULL, 'W'},
+		{"watch", optional_argument, NULL, 'w'}, {"run-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},	 {0},
 	};
 	struct client_patience patience = {.name = "iocom nodes"};
 	const char *run_dir = NULL;
@@ -306,6 +352,8 @@ int cmd_nodes(int argc, char **argv)
 			shown.json = true;
 		else if (c == 'p')
 			shown.peers = true;
+		else if (c == 'l')
+			shown.links = true;
 		else if (c == 'W')
 			shown.wide = true;
 		else if (c == 'w')

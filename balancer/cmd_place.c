@@ -13,6 +13,7 @@
 #include "balancer/commands.h"
 #include "balancer/listing.h"
 #include "balancer/place_view.h"
+#include "balancer/run/gang_options.h"
 #include "balancer/run/run.h"
 #include "balancer/placement_text.h"
 #include "balancer/view/replace.h"
@@ -25,6 +26,8 @@ static const char help[] =
 	"  --view FILE       cluster and job as in iocom-view(5); -: standard input\n"
 	"  --save-view FILE  also write the view that the decision used, for --view\n"
 	"  --force           replace the FILE of --save-view if it is there\n"
+	"  -n, --ntasks TASKS  one parallel job of so many tasks, with --per-node,\n"
+	"                    --oversubscribe, --on and --mpi as iocom run has them\n"
 	"  --bring PATH      what it makes there comes home, as with iocom run: its\n"
 	"                    way is counted\n"
 	"  --json            the decision as one document\n"
@@ -32,6 +35,7 @@ static const char help[] =
 
 struct place {
 	struct placement_request request;
+	struct gang_options gang;
 	const char *view, *save;
 	bool json, force;
 	bool needs; /* an option was given that describes the job or the agent */
@@ -107,11 +111,16 @@ static int cmd_place_take(struct place *p, int c, const char *value)
 	struct iocom_err err = {0};
 	int rc = placement_request_take(&p->request, c, value, &err);
 
+	p->needs |= rc == 0 && !placement_request_is(c, "policy");
+	if (rc == 1) {
+		rc = gang_options_take(&p->gang, &p->request.ask, c == 'n' ? GANG_TASKS : c, value,
+				       &err);
+		p->needs |= rc == 0;
+	}
 	if (rc < 0) {
 		fprintf(stderr, "iocom place: %s\n", err.text);
 		return 2 + 1;
 	}
-	p->needs |= rc == 0 && !placement_request_is(c, "policy");
 	if (rc == 0)
 		return 0;
 	if (c == 'b') {
@@ -121,7 +130,9 @@ static int cmd_place_take(struct place *p, int c, const char *value)
 		fprintf(stderr, "iocom place: %s\n", err.text);
 		return 2 + 1;
 	}
-	if (c == 'j')
+	if (c == 'l')
+		p->needs = true;
+	else if (c == 'j')
 		p->json = true;
 	else if (c == 'v')
 		p->view = value;
@@ -137,6 +148,9 @@ static int cmd_place_take(struct place *p, int c, const char *value)
 int cmd_place(int argc, char **argv)
 {
 	static const struct option own[] = {
+		GANG_LONG_OPTIONS,
+		{"label", no_argument, NULL, 'l'}, /* these change no place */
+		{"no-label", no_argument, NULL, 'l'},
 		{"json", no_argument, NULL, 'j'},
 		{"bring", required_argument, NULL, 'b'},
 		{"view", required_argument, NULL, 'v'},
@@ -151,7 +165,8 @@ int cmd_place(int argc, char **argv)
 	int c;
 
 	placement_request_init(&p.request);
-	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+	gang_options_init(&p.gang);
+	while ((c = getopt_long(argc, argv, "+hn:", options, NULL)) != -1) {
 		int rc = cmd_place_take(&p, c, optarg);
 
 		if (rc)
@@ -167,6 +182,11 @@ int cmd_place(int argc, char **argv)
 				  p.json);
 	if (optind >= argc) {
 		fprintf(stderr, "iocom place: name a command (iocom place --help)\n");
+		return 2;
+	}
+	if (gang_options_check(&p.gang, &p.request.ask, *p.request.ask.node ? "--node" : NULL, NULL,
+			       &err)) {
+		fprintf(stderr, "iocom place: %s\n", err.text);
 		return 2;
 	}
 	if (p.force && !p.save) {

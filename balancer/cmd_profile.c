@@ -12,6 +12,7 @@
 #include "balancer/commands.h"
 #include "balancer/listing.h"
 #include "balancer/profile_file.h"
+#include "balancer/profile_matrix.h"
 #include "balancer/profile_text.h"
 
 static const char help[] =
@@ -21,6 +22,7 @@ static const char help[] =
 	"       iocom profile forget CLASS [--user NAME]\n"
 	"       iocom profile export [FILE] [--class CLASS] [--force] [--user NAME]\n"
 	"       iocom profile import FILE [--dry-run] [--force] [--user NAME]\n"
+	"       iocom profile --matrix JOB... [--json | --csv] [--svg FILE]\n"
 	"What your classes of jobs need (everybody's for root), learned from their runs:\n"
 	"the time that one computes (CPU), communicates (COM) and is at the disk (DISK);\n"
 	"INTENSIVE is what the last one did most.\n\n"
@@ -39,12 +41,26 @@ static const char help[] =
 	"  import FILE      takes the classes of such a file (-: standard input), or none\n"
 	"  --dry-run        import: only check FILE\n"
 	"  --force          export: replace FILE; import: replace classes that are known\n"
+	"  --matrix JOB     who of a parallel job sent how much to whom, by rank; several\n"
+	"                   jobs are shown as one (the parts of mpirun over iocom rsh)\n"
+	"  --csv            matrix: a line for each pair; --svg FILE: a picture\n"
 	"  --user NAME      the profiles of this user (root)\n"
 	"  --json           one document\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"exit status: 0; 1 failed (no agent, no such class, a wrong file); 2 usage\n";
 
-enum { OPT_FORGET = 1, OPT_JSON, OPT_USER, OPT_INPUT, OPT_RESET, OPT_DRY_RUN, OPT_FORCE };
+enum {
+	OPT_FORGET = 1,
+	OPT_JSON,
+	OPT_USER,
+	OPT_INPUT,
+	OPT_RESET,
+	OPT_DRY_RUN,
+	OPT_FORCE,
+	OPT_MATRIX,
+	OPT_CSV,
+	OPT_SVG
+};
 
 static const struct option own_options[] = {
 	{"forget", no_argument, NULL, OPT_FORGET},
@@ -54,6 +70,9 @@ static const struct option own_options[] = {
 	{"reset", no_argument, NULL, OPT_RESET},
 	{"dry-run", no_argument, NULL, OPT_DRY_RUN},
 	{"force", no_argument, NULL, OPT_FORCE},
+	{"matrix", no_argument, NULL, OPT_MATRIX},
+	{"csv", no_argument, NULL, OPT_CSV},
+	{"svg", required_argument, NULL, OPT_SVG},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -132,7 +151,10 @@ static int profile_show(struct profile_ask *ask)
 		return profile_failed_to(&err);
 	if (!ask->json && !json_array_size(json_object_get(answer, "profiles"))) {
 		json_decref(answer);
-		iocom_err_set(&err, 1, "nothing is known about a class '%s'", ask->class_name);
+		iocom_err_set(&err, 1,
+			      "nothing is known about a class '%s'; `iocom profile` lists those of "
+			      "which something is (a parallel job's ends with its tasks: NAME@16)",
+			      ask->class_name);
 		return profile_failed_to(&err);
 	}
 	return cmd_profile_answer(ask, answer, print_class);
@@ -260,6 +282,9 @@ static int profile_take(struct profile_ask *ask, int option)
 	case OPT_FORCE:
 		ask->force = true;
 		return 0;
+	case OPT_SVG:
+		ask->file = optarg;
+		return 0;
 	default:
 		return 0;
 	}
@@ -337,6 +362,28 @@ static int profile_go(struct profile_ask *ask, const struct profile_word *word, 
 	return word->run(ask);
 }
 
+/* Returns the exit status. */
+static int profile_show_matrix(const struct profile_ask *ask, int n, char **jobs)
+{
+	const struct profile_matrix_ask matrix = {
+		.run_dir = ask->request.run_dir,
+		.json = ask->json,
+		.csv = ask->given & BIT(OPT_CSV),
+		.svg = ask->file,
+	};
+	unsigned allowed = BIT(OPT_MATRIX) | BIT(OPT_JSON) | BIT(OPT_CSV) | BIT(OPT_SVG);
+
+	if (ask->given & ~allowed) {
+		fprintf(stderr, "iocom profile: --matrix takes --json, --csv and --svg only\n");
+		return 2;
+	}
+	if (matrix.json && matrix.csv) {
+		fprintf(stderr, "iocom profile: --json or --csv, not both\n");
+		return 2;
+	}
+	return profile_matrix(&matrix, n, jobs);
+}
+
 int cmd_profile(int argc, char **argv)
 {
 	struct profile_ask ask = {.input_mb = -1};
@@ -348,6 +395,8 @@ int cmd_profile(int argc, char **argv)
 	if (rc)
 		return rc < 0 ? 0 : rc;
 	n = argc - optind;
+	if (ask.given & BIT(OPT_MATRIX))
+		return profile_show_matrix(&ask, n, argv + optind);
 	word = n ? profile_word(argv[optind]) : profile_word("list");
 	if (word && n)
 		return profile_go(&ask, word, n - 1, argv + optind + 1);

@@ -10,15 +10,19 @@
 
 #include "balancer/command_look.h"
 #include "balancer/commands.h"
+#include "balancer/run/gang.h"
 #include "balancer/run/run_job.h"
 
 #define GRACE_DEFAULT_S	 30
 #define GRACE_MAX_S	 86400
 #define RESTARTS_DEFAULT 3
+/* Options that srun has, under other names here, as its long ones (optopt 0). */
+#define ELSEWHERE "wOlctJKmxD"
 
 static const char help[] =
 	"usage: iocom run [OPTION...] [--] COMMAND [ARGUMENT...]\n"
 	"       iocom run -N LIST [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+	"       iocom run -n TASKS [--mpi] [OPTION...] [--] COMMAND [ARGUMENT...]\n"
 	"Places COMMAND on the best node and runs it there as you, with this directory,\n"
 	"umask, limits, environment, standard input, output and error, and returns its\n"
 	"exit status.\n\n"
@@ -36,8 +40,6 @@ static const char help[] =
 	"  --restarts N    at most N times [3]; means --restartable\n"
 	"  --detach        print the job's name and end once it runs; see iocom attach,\n"
 	"                  wait; with --pty the job keeps a terminal to come back to\n"
-	"  -n              standard input is /dev/null, as with ssh and rsh: for\n"
-	"                  `while read` loops\n"
 	"  --status-fd N   write one JSON object a line to descriptor N: placed, started,\n"
 	"                  end\n"
 	"  --json          the same on standard error, where --status-fd is not given\n"
@@ -50,7 +52,8 @@ static const char help_status[] =
 	"exit status:\n"
 	"  the command's own; 128 + N when signal N ended it; 127 not found, 126 not\n"
 	"  executable; 125 iocom failed before the start, or usage; 255 contact was lost\n"
-	"  and the outcome is unknown, or output could not be written\n";
+	"  and the outcome is unknown, or output could not be written; with -n that of\n"
+	"  the first task that failed\n";
 
 enum {
 	OPTION_ENV = ASK_END,
@@ -135,9 +138,6 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 		run->worker = true;
 		run->request.shown = value;
 		return 0;
-	case 'n':
-		run->null = true;
-		return 0;
 	case 'j':
 		run->json = true;
 		return 0;
@@ -145,7 +145,11 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 		run->verbose = true;
 		return 0;
 	default: /* getopt_long has printed what is wrong */
-		return iocom_err_set(err, -EINVAL, "see iocom run --help");
+		return iocom_err_set(err, -EINVAL, "see iocom run --help%s",
+				     !optopt || strchr(ELSEWHERE, optopt)
+					     ? "; for options of srun and mpirun see "
+					       "iocom-run(1), PARALLEL JOBS"
+					     : "");
 	}
 }
 
@@ -158,16 +162,39 @@ static const char *for_one(const struct run *run)
 				      : NULL;
 }
 
-/* Checks -n, and --stdin for one job.  Returns 0 or -EINVAL. */
+/* Returns an option that was given and does not go with -n; NULL: there is none. */
+static const char *for_no_gang(const struct run *run)
+{
+	const struct data_names *names = &run->request.names;
+
+	return *run->request.ask.node		? "--node"
+	       : run->pty			? "--pty"
+	       : run->request.ask.restarts >= 0 ? "--restartable"
+	       : names->ndata			? "--data PATH"
+	       : names->nbrings			? "--bring"
+	       : run->worker			? "--worker-of"
+						: NULL;
+}
+
+/* Checks --stdin for one job.  Returns 0 or -EINVAL. */
 static int check_stdin(struct run *run, struct iocom_err *err)
 {
-	if (run->null && run->multi.stdin_all)
-		return iocom_err_set(err, -EINVAL, "-n and --stdin all do not go together");
 	run->null |= run->multi.stdin_none && !run->multi.nodes;
 	if (run->null && run->pty)
-		return iocom_err_set(err, -EINVAL,
-				     "--pty needs an input: give no -n, no --stdin none");
+		return iocom_err_set(err, -EINVAL, "--pty needs an input: give no --stdin none");
 	return 0;
+}
+
+static int check_many(struct run *run, char *const *command, struct iocom_err *err)
+{
+	bool tasks = run->gang.tasks >= 0;
+	int rc = multi_check(&run->multi, for_one(run), tasks, err);
+
+	if (!rc)
+		rc = gang_options_check(&run->gang, &run->request.ask, for_no_gang(run), command,
+					err);
+	run->gang.label = run->multi.labels && run->multi.label;
+	return rc ? rc : check_stdin(run, err);
 }
 
 /* Returns 0: go on; 1: help was printed; -EINVAL: usage, with the reason in ERR. */
@@ -175,6 +202,7 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 {
 	static const struct option own[] = {
 		MULTI_LONG_OPTIONS,
+		GANG_LONG_OPTIONS,
 		{"env", required_argument, NULL, OPTION_ENV},
 		{"grace", required_argument, NULL, OPTION_GRACE},
 		{"detach", no_argument, NULL, OPTION_DETACH},
@@ -194,9 +222,9 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 	const struct option *options = placement_request_options(own);
 	int option, rc;
 
-	while ((option = getopt_long(argc, argv, "+hnvN:", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "+hn:vN:", options, NULL)) != -1) {
 		if (option == 'h') {
-			printf("%s%s%s%s", help, ask_help, multi_help, help_status);
+			printf("%s%s%s%s%s", help, ask_help, gang_help, multi_help, help_status);
 			return 1;
 		}
 		rc = placement_request_take(&run->request, option, optarg, err);
@@ -204,13 +232,14 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 			rc = multi_take(&run->multi, option == 'N' ? MULTI_NODES : option, optarg,
 					err);
 		if (rc == 1)
+			rc = gang_options_take(&run->gang, &run->request.ask,
+					       option == 'n' ? GANG_TASKS : option, optarg, err);
+		if (rc == 1)
 			rc = take_own(run, option, optarg, err);
 		if (rc)
 			return rc;
 	}
-	rc = multi_check(&run->multi, for_one(run), err);
-	if (!rc)
-		rc = check_stdin(run, err);
+	rc = check_many(run, argv + optind, err);
 	if (rc)
 		return rc;
 	if (run->pty && run->request.ask.restarts >= 0)
@@ -325,6 +354,7 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 	placement_request_init(&run.request);
 	placement_data_init(&run.along);
 	multi_init(&run.multi);
+	gang_options_init(&run.gang);
 	rc = cmd_run_parse(&run, argc, argv, &err);
 	if (rc > 0)
 		return fflush(stdout) ? RUN_FAILED : 0;
@@ -335,7 +365,9 @@ int run_main(int argc, char **argv, const char *home, bool *failed)
 	if (rc)
 		run_report_end(&run.report, "failed", NULL, rc, err.text);
 	else
-		rc = run.multi.nodes ? run_many(&run, &err) : run_job(&run, &err);
+		rc = run.multi.nodes	  ? run_many(&run, &err)
+		     : run.gang.tasks > 0 ? gang_run(&run, &err)
+					  : run_job(&run, &err);
 	rc = cmd_run_conclude(&run, rc, &err);
 	*failed = run.failed;
 	run_tty_deinit(&run.tty);

@@ -58,7 +58,7 @@ int multi_take(struct multi_options *options, int option, const char *value, str
 	case MULTI_LABEL:
 	case MULTI_NO_LABEL:
 		options->label = option == MULTI_LABEL;
-		options->given = options->label ? "--label" : "--no-label";
+		options->labels = options->label ? "--label" : "--no-label";
 		return 0;
 	case MULTI_GATHER:
 		options->gather = true;
@@ -77,12 +77,23 @@ int multi_take(struct multi_options *options, int option, const char *value, str
 	}
 }
 
-int multi_check(const struct multi_options *options, const char *single, struct iocom_err *err)
+int multi_check(const struct multi_options *options, const char *single, bool tasks,
+		struct iocom_err *err)
 {
+	if (!options->nodes && options->given)
+		return iocom_err_set(err, -EINVAL, "%s goes with -N only: it is for many nodes",
+				     options->given);
 	if (!options->nodes)
-		return options->given ? iocom_err_set(err, -EINVAL,
-						      "%s goes with -N only: it is for many nodes",
-						      options->given)
-				      : 0;
+		return options->labels && !tasks
+			       ? iocom_err_set(err, -EINVAL,
+					       "%s goes with -N or -n only: it is for many nodes "
+					       "or tasks",
+					       options->labels)
+			       : 0;
+	if (tasks)
+		return iocom_err_set(err, -EINVAL,
+				     "-n and -N do not go together (--on and --per-node say where "
+				     "tasks go): -n starts one job of many "
+				     "tasks, -N a job on each node");
 	return single ? iocom_err_set(err, -EINVAL, "%s and -N do not go together", single) : 0;
 }

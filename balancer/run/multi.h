@@ -10,6 +10,8 @@
  *   multi_nodes.c   choosing nodes
  *   multi_lines.c   output by whole lines, labelled or gathered
  *   multi_report.c  how each node ended, and the summary
+ *
+ * The parts of a gang (gang.h) are started in the same way, and watched.
  */
 #ifndef IOCOM_MULTI_H
 #define IOCOM_MULTI_H
@@ -28,7 +30,8 @@
 struct multi_options {
 	const char *nodes; /* "n1,n[2-4]", a number or "all"; NULL: one ordinary job */
 	bool label, gather, stdin_all, stdin_none, kill_on_fail;
-	const char *given; /* an option was given that needs -N; NULL: none */
+	const char *given;  /* an option was given that needs -N; NULL: none */
+	const char *labels; /* so was one that needs -N or -n; NULL: none */
 	unsigned fanout;
 };
 
@@ -64,10 +67,40 @@ void multi_init(struct multi_options *options);
 /* Takes one option.  Returns 0; 1: OPTION is not ours; -EINVAL with the reason in ERR. */
 int multi_take(struct multi_options *options, int option, const char *value, struct iocom_err *err);
 /*
- * Checks that the options agree.  SINGLE is an option given that needs a single job, or NULL.
- * Returns 0 or -EINVAL.
+ * Checks that the options agree.  SINGLE is an option given that needs a single job, or NULL;
+ * TASKS: so was -n.  Returns 0 or -EINVAL.
  */
-int multi_check(const struct multi_options *options, const char *single, struct iocom_err *err);
+int multi_check(const struct multi_options *options, const char *single, bool tasks,
+		struct iocom_err *err);
+
+struct multi_node;
+
+/*
+ * What makes the nodes' jobs one job: decisions for all of them.  Each node's process has a socket
+ * for packets (SOCK_SEQPACKET) at MULTI_CHANNEL_FD, whose other end is the node's `channel`.  Node
+ * I is the I-th of the list.  All begin at once.
+ */
+#define MULTI_CHANNEL_FD 4
+struct multi_watch {
+	size_t reader; /* this node gets our standard input, the others none */
+	/* Before anything else. */
+	void (*begin)(void *arg, struct multi_node *nodes);
+	/* The process of NODE sent a packet, which is cut if it is longer than MULTI_PACKET_MAX. */
+	void (*packet)(void *arg, size_t node, const void *data, size_t length);
+	/* NODE is done: its status and report are there. */
+	void (*ended)(void *arg, size_t node);
+	/* This program got SIGNAL, which nobody else was told. */
+	void (*signal)(void *arg, int signal);
+	/*
+	 * After each turn.  Returns the milliseconds after which to call it again at the latest;
+	 * -1: when something happens; -2: to kill all processes now.
+	 */
+	int (*turn)(void *arg);
+	/* At the end; UNREAD: the reader of our output left.  Returns the exit status. */
+	int (*conclude)(void *arg, bool unread);
+};
+#define MULTI_PACKET_MAX 4096
+#define MULTI_TURN_KILL	 (-2)
 
 /* The work of the process of one node; see multi_run. */
 struct multi_job {
@@ -78,8 +111,9 @@ struct multi_job {
 	 */
 	int (*run)(void *arg, const char *node, int report_fd);
 	void *arg;
-	int status_fd;		       /* gets the lines of all nodes and a final one; -1: none */
-	const struct nodelist *spares; /* replace, in this order, nodes that refuse */
+	int status_fd;			 /* gets the lines of all nodes and a final one; -1: none */
+	const struct nodelist *spares;	 /* replace, in this order, nodes that refuse */
+	const struct multi_watch *watch; /* NULL: the jobs have nothing to do with each other */
 };
 
 /*
@@ -157,6 +191,7 @@ struct multi_node {
 	int fd[2]; /* its standard output and error; -1: ended */
 	int in;	   /* its standard input; -1: none */
 	int report;
+	int channel;	/* of a watched node; -1: none, or it was closed */
 	size_t in_done; /* bytes that it has of the current piece of input */
 	struct multi_lines lines[2];
 	struct queue gathered;
@@ -182,7 +217,8 @@ void multi_report_end(int fd, const struct multi_node *nodes, size_t count, int 
 
 /*
  * Starts the process of NODE in a process group of its own, with BEFORE as its signal mask; it
- * dies with this process.  With INPUT its standard input is a pipe.  Returns 0 or negative
+ * dies with this process.  With INPUT its standard input is a pipe, and with a watch it has a
+ * channel.  Returns 0 or negative
  * errno (after -EMFILE and -EAGAIN a later attempt may succeed).
  */
 int multi_start(struct multi_node *node, const struct multi_job *job, const sigset_t *before,

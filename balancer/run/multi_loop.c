@@ -17,15 +17,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PIECE_SIZE (64u << 10)
-#define PAUSE_US   10000
-#define FILES_OWN  24 /* descriptors for ourselves and for a process being started */
-#define PER_NODE   4  /* entries of poll: input, two outputs, report */
-#define FIRST_NODE 4  /* the first entries are signals, our input, our two outputs */
+#include "user/ending_signal.h"
+
+#define PIECE_SIZE    (64u << 10)
+#define PAUSE_US      10000
+#define FOREGROUND_MS 500 /* in the background we look at the terminal this often */
+#define FILES_OWN     24  /* descriptors for ourselves and for a process being started */
+#define PER_NODE      5	  /* entries of poll: input, two outputs, report, channel */
+#define FIRST_NODE    4	  /* the first entries are signals, our input, our two outputs */
 
 static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,  SIGQUIT,
 				SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
@@ -49,11 +53,14 @@ struct multi {
 	bool ended;	/* a child has ended */
 	int failure;	/* with --kill-on-fail: the status of the first failure */
 	bool input;	/* our standard input has not ended */
+	bool terminal;	/* and is a terminal */
+	int wait_ms;	/* how long a turn may take; -1: any time */
 	char *piece;	/* of input */
 	size_t piece_length;
 	size_t gathered; /* bytes gathered for all nodes */
 	uint64_t parts;	 /* parts of gathered output that were printed early */
 	bool no_memory, drained;
+	bool killed; /* we killed the processes */
 };
 
 static void multi_loop_close_fd(int *fd)
@@ -84,10 +91,13 @@ static void multi_loop_take_signal(struct multi *m, int signal)
 		m->ended = true;
 		return;
 	}
-	signal_all(m, signal);
+	if (m->job->watch)
+		m->job->watch->signal(m->job->arg, signal);
+	else
+		signal_all(m, signal);
 	if (signal == SIGTSTP)
 		kill(getpid(), SIGSTOP);
-	if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP && signal != SIGQUIT)
+	if (!signal_asks_to_end(signal))
 		return;
 	m->stopped = signal;
 	m->stops++;
@@ -130,6 +140,12 @@ static void multi_loop_give_up(struct multi *m, struct multi_node *node, int rc)
 	node->end = json_pack("{s:s}", "state", "failed");
 }
 
+static void node_done(const struct multi *m, const struct multi_node *node)
+{
+	if (m->job->watch)
+		m->job->watch->ended(m->job->arg, (size_t)(node - m->nodes));
+}
+
 static void node_failed(struct multi *m, int status)
 {
 	if (!m->options->kill_on_fail || m->failure)
@@ -146,14 +162,22 @@ static void node_started(struct multi *m, struct multi_node *node)
 			multi_loop_close_fd(&node->fd[i]);
 }
 
+static bool node_reads(const struct multi *m, const struct multi_node *node)
+{
+	const struct multi_watch *watch = m->job->watch;
+
+	return watch ? watch->reader == (size_t)(node - m->nodes) : m->options->stdin_all;
+}
+
 /* Starts as many nodes as may run now. */
 static void start_some(struct multi *m)
 {
 	while (m->next < m->count && m->running < m->fanout && !m->stopped && !m->failure) {
 		struct multi_node *node = &m->nodes[m->next];
-		int rc = multi_start(node, m->job, &m->before, m->options->stdin_all);
+		int rc = multi_start(node, m->job, &m->before, node_reads(m, node));
 
-		if ((rc == -EMFILE || rc == -ENFILE || rc == -EAGAIN) && m->running)
+		if ((rc == -EMFILE || rc == -ENFILE || rc == -EAGAIN) && m->running &&
+		    !m->job->watch)
 			return; /* retry when others have ended */
 		m->next++;
 		if (!rc) {
@@ -162,6 +186,7 @@ static void start_some(struct multi *m)
 		}
 		multi_loop_give_up(m, node, rc);
 		node_failed(m, node->status);
+		node_done(m, node);
 	}
 }
 
@@ -186,6 +211,9 @@ static void multi_loop_reap(struct multi *m)
 			continue;
 		}
 		node->status = RUN_UNKNOWN;
+		/* Of a parallel job only one sentence is said, and not here. */
+		if (m->killed || m->job->watch)
+			continue;
 		fprintf(stderr,
 			"%s: %s: its client was killed by SIG%s; the job's outcome is "
 			"unknown here\n",
@@ -228,10 +256,11 @@ static void finish_some(struct multi *m)
 		struct multi_node *node = &m->nodes[i];
 
 		if (node->state != MULTI_RUNNING || node->pid > 0 || node->fd[0] >= 0 ||
-		    node->fd[1] >= 0 || node->report >= 0)
+		    node->fd[1] >= 0 || node->report >= 0 || node->channel >= 0)
 			continue;
 		node->state = MULTI_DONE;
 		m->running--;
+		node_done(m, node);
 		if (node->status && !multi_loop_replaced(m, node))
 			node_failed(m, node->status);
 	}
@@ -377,6 +406,17 @@ static void read_report(struct multi *m, struct multi_node *node)
 	queue_free(&lines);
 }
 
+static void read_channel(const struct multi *m, struct multi_node *node)
+{
+	uint8_t packet[MULTI_PACKET_MAX];
+	ssize_t n = recv(node->channel, packet, sizeof(packet), MSG_DONTWAIT);
+
+	if (n > 0)
+		m->job->watch->packet(m->job->arg, (size_t)(node - m->nodes), packet, (size_t)n);
+	else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+		multi_loop_close_fd(&node->channel);
+}
+
 /* --- the loop ----------------------------------------------------------------------------- */
 
 static bool waits(const struct multi *m, int which)
@@ -394,15 +434,25 @@ static void watch_node(const struct multi *m, const struct multi_node *node, str
 		entry[1 + i] =
 			(struct pollfd){.fd = waits(m, i) ? -1 : node->fd[i], .events = POLLIN};
 	entry[3] = (struct pollfd){.fd = node->report, .events = POLLIN};
+	entry[4] = (struct pollfd){.fd = node->channel, .events = POLLIN};
+}
+
+/* A terminal is not read from the background: that would stop us. */
+static bool multi_loop_background(const struct multi *m)
+{
+	return m->terminal && tcgetpgrp(STDIN_FILENO) != getpgrp();
 }
 
 static size_t multi_loop_watch(struct multi *m)
 {
+	bool wanted = m->input && piece_done(m), background = wanted && multi_loop_background(m);
 	size_t n = FIRST_NODE;
 
 	m->entries[ENTRY_SIGNAL] = (struct pollfd){.fd = m->signals, .events = POLLIN};
-	m->entries[ENTRY_IN] = (struct pollfd){.fd = m->input && piece_done(m) ? STDIN_FILENO : -1,
-					       .events = POLLIN};
+	m->entries[ENTRY_IN] =
+		(struct pollfd){.fd = wanted && !background ? STDIN_FILENO : -1, .events = POLLIN};
+	if (background && (m->wait_ms < 0 || m->wait_ms > FOREGROUND_MS))
+		m->wait_ms = FOREGROUND_MS;
 	for (int i = 0; i < 2; i++)
 		m->entries[ENTRY_OUT + i] = (struct pollfd){
 			.fd = run_output_poll(&m->sink[i].output), .events = POLLOUT};
@@ -432,6 +482,8 @@ static void serve_nodes(struct multi *m)
 				multi_loop_read_output(m, node, k);
 		if (entry[3].revents)
 			read_report(m, node);
+		if (entry[4].revents)
+			read_channel(m, node);
 		entry += PER_NODE;
 	}
 }
@@ -440,7 +492,8 @@ static void multi_loop_turn(struct multi *m)
 {
 	size_t n = multi_loop_watch(m);
 
-	if (poll(m->entries, n, -1) < 0) {
+	if (poll(m->entries, n, m->wait_ms) < 0) {
+
 		if (errno != EINTR)
 			usleep(PAUSE_US); /* memory is short: try again soon */
 		multi_loop_serve_signals(m);
@@ -459,6 +512,15 @@ static void multi_loop_turn(struct multi *m)
 	if (m->input && m->next == m->count && !somebody_reads(m))
 		m->input = false;
 	start_some(m);
+	if (m->job->watch)
+		m->wait_ms = m->job->watch->turn(m->job->arg);
+	else
+		m->wait_ms = -1;
+	if (m->wait_ms == MULTI_TURN_KILL) {
+		m->killed = true;
+		m->wait_ms = -1;
+		signal_all(m, SIGKILL);
+	}
 }
 
 /* Prints each distinct text once, under the names of all nodes that printed it. */
@@ -520,7 +582,7 @@ static int worst_status(const struct multi *m)
 /* Prints what is left to say.  Returns the exit status. */
 static int multi_loop_conclude(struct multi *m)
 {
-	int status = worst_status(m), lost = 0;
+	int status, lost = 0;
 	bool left = false;
 
 	for (int i = 0; i < 2; i++) {
@@ -536,6 +598,7 @@ static int multi_loop_conclude(struct multi *m)
 		fprintf(stderr,
 			"%s: more than %u MiB were gathered: %llu parts were printed early\n",
 			m->job->name, MULTI_GATHER_MAX >> 20, (unsigned long long)m->parts);
+	status = m->job->watch ? m->job->watch->conclude(m->job->arg, left) : worst_status(m);
 	if (m->no_memory)
 		lost = ENOMEM;
 	if (lost)
@@ -543,6 +606,8 @@ static int multi_loop_conclude(struct multi *m)
 			strerror(lost));
 	if (lost && !status)
 		status = RUN_UNKNOWN;
+	if (m->job->watch)
+		return status;
 	multi_report_failed(m->job->name, m->nodes, m->count, left);
 	multi_report_end(m->job->status_fd, m->nodes, m->count, status);
 	return status;
@@ -574,8 +639,11 @@ static int multi_loop_begin(struct multi *m, const struct nodelist *nodes)
 		return -ENOMEM;
 	m->count = nodes->count;
 	for (size_t i = 0; i < m->count; i++)
-		m->nodes[i] = (struct multi_node){
-			.name = nodes->names[i], .fd = {-1, -1}, .in = -1, .report = -1};
+		m->nodes[i] = (struct multi_node){.name = nodes->names[i],
+						  .fd = {-1, -1},
+						  .in = -1,
+						  .report = -1,
+						  .channel = -1};
 	for (int i = 0; i < 2; i++) {
 		m->sink[i].label = m->options->label;
 		run_output_init(&m->sink[i].output, i + 1);
@@ -590,6 +658,7 @@ static void multi_loop_end(struct multi *m)
 
 		multi_loop_close_fd(&node->in);
 		multi_loop_close_fd(&node->report);
+		multi_loop_close_fd(&node->channel);
 		for (int k = 0; k < 2; k++) {
 			multi_loop_close_fd(&node->fd[k]);
 			multi_lines_fini(&node->lines[k]);
@@ -614,23 +683,27 @@ int multi_run(const struct multi_options *options, const struct multi_job *job,
 		.options = options,
 		.job = job,
 		.signals = -1,
-		.input = options->stdin_all,
+		.input = options->stdin_all || (job->watch && job->watch->reader < nodes->count),
+		.wait_ms = -1,
 	};
 	int status = RUN_FAILED, rc;
 
+	m.terminal = m.input && isatty(STDIN_FILENO);
 	m.fanout = possible_fanout(options->fanout);
-	if (options->stdin_all && nodes->count > m.fanout) {
+	if ((options->stdin_all || job->watch) && nodes->count > m.fanout) {
 		fprintf(stderr,
-			"%s: --stdin all needs all %zu nodes at once, but only %u can run "
-			"(--fanout, "
-			"open files)\n",
-			job->name, nodes->count, m.fanout);
+			"%s: %s needs all %zu nodes at once, but only %u can run "
+			"(%sopen files)\n",
+			job->name, job->watch ? "-n" : "--stdin all", nodes->count, m.fanout,
+			job->watch ? "" : "--fanout, ");
 		return RUN_FAILED;
 	}
 	rc = multi_loop_begin(&m, nodes);
 	if (rc) {
 		fprintf(stderr, "%s: cannot begin: %s\n", job->name, strerror(-rc));
 	} else {
+		if (job->watch)
+			job->watch->begin(job->arg, m.nodes);
 		start_some(&m);
 		while (m.running)
 			multi_loop_turn(&m);

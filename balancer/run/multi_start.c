@@ -8,34 +8,43 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { REPORT_FD = 3 };
+enum { REPORT_FD = 3, PIPES = MULTI_CHANNEL_FD + 1 };
 
-/* Reading and writing ends of its input, its two outputs and its report. */
+/*
+ * Reading and writing ends of its input, its two outputs and its report; and the parent's and the
+ * child's end of its channel.
+ */
 struct pipes {
-	int end[4][2];
+	int end[PIPES][2];
+	int count; /* PIPES, or one less: there is no channel */
 };
 
 static void close_all(struct pipes *pipes)
 {
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < PIPES; i++)
 		for (int k = 0; k < 2; k++)
 			if (pipes->end[i][k] >= 0)
 				close(pipes->end[i][k]);
 }
 
-static int open_pipes(struct pipes *pipes, bool input)
+static int open_pipes(struct pipes *pipes, bool input, bool channel)
 {
 	int rc = 0;
 
-	for (int i = 0; i < 4; i++)
+	pipes->count = channel ? PIPES : PIPES - 1;
+	for (int i = 0; i < PIPES; i++)
 		pipes->end[i][0] = pipes->end[i][1] = -1;
 	if (!input)
 		pipes->end[0][0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	rc = !input && pipes->end[0][0] < 0;
-	for (int i = input ? 0 : 1; i < 4 && !rc; i++)
+	for (int i = input ? 0 : 1; i < MULTI_CHANNEL_FD && !rc; i++)
 		rc = pipe2(pipes->end[i], O_CLOEXEC);
+	if (!rc && channel)
+		rc = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+				pipes->end[MULTI_CHANNEL_FD]);
 	/* Only our end: the other end's flags belong to the child's standard input. */
 	if (!rc && input)
 		rc = fcntl(pipes->end[0][1], F_SETFL, O_NONBLOCK);
@@ -52,17 +61,17 @@ static int open_pipes(struct pipes *pipes, bool input)
  */
 static bool take_places(const struct pipes *pipes)
 {
-	int mine[4];
+	int mine[PIPES];
 
-	for (int i = 0; i < 4; i++) {
-		mine[i] = fcntl(pipes->end[i][i ? 1 : 0], F_DUPFD, REPORT_FD + 1);
+	for (int i = 0; i < pipes->count; i++) {
+		mine[i] = fcntl(pipes->end[i][i ? 1 : 0], F_DUPFD, PIPES);
 		if (mine[i] < 0)
 			return false;
 	}
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < pipes->count; i++)
 		if (dup2(mine[i], i) < 0)
 			return false;
-	return close_range(REPORT_FD + 1, UINT_MAX, 0) == 0;
+	return close_range((unsigned)pipes->count, UINT_MAX, 0) == 0;
 }
 
 static _Noreturn void be_child(const char *name, const struct multi_job *job, pid_t parent,
@@ -90,7 +99,7 @@ int multi_start(struct multi_node *node, const struct multi_job *job, const sigs
 {
 	pid_t parent = getpid(), pid;
 	struct pipes pipes;
-	int rc = open_pipes(&pipes, input);
+	int rc = open_pipes(&pipes, input, job->watch != NULL);
 
 	if (rc)
 		return rc;
@@ -105,13 +114,14 @@ int multi_start(struct multi_node *node, const struct multi_job *job, const sigs
 	}
 	setpgid(pid, pid); /* also here: it must be done before we send a signal */
 	close(pipes.end[0][0]);
-	for (int i = 1; i < 4; i++)
+	for (int i = 1; i < pipes.count; i++)
 		close(pipes.end[i][1]);
 	node->pid = pid;
 	node->in = pipes.end[0][1];
 	node->fd[0] = pipes.end[1][0];
 	node->fd[1] = pipes.end[2][0];
 	node->report = pipes.end[3][0];
+	node->channel = pipes.end[MULTI_CHANNEL_FD][0];
 	node->begun = true;
 	node->state = MULTI_RUNNING;
 	return 0;

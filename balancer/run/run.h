@@ -185,6 +185,13 @@ struct run_result {
 	char text[512];
 };
 
+/* A part's way to the main process: a SOCK_SEQPACKET socket, packets as in gang_watch.h. */
+struct run_channel {
+	int fd;		      /* -1: the main process has closed it */
+	uint8_t *kept;	      /* a message for the launcher that could not be sent yet; malloc'ed */
+	uint32_t kept_length; /* 0: there is none */
+};
+
 struct run_stream_options {
 	int stdio[3];	     /* -1: there is no input, or nobody wants this output */
 	bool signals;	     /* forward signals of this process (changes its signal mask) */
@@ -193,6 +200,7 @@ struct run_stream_options {
 	bool look;
 	int patience_s; /* seconds to wait for a silent peer; 0: as in wire.h */
 	bool leave;	/* leave the job once it has started, because it is detached */
+	bool deaf;	/* take no output: all of it is kept for a later client */
 	void (*started)(void *arg, const struct run_result *result); /* may be NULL */
 	const struct records *records; /* the stream's keys; NULL: it is in clear */
 	/*
@@ -209,6 +217,8 @@ struct run_stream_options {
 	/* the job, the node, and in `resume` the nonce of this connection */
 	const struct attach_ask *self;
 	struct run_data *data; /* what goes along with the job; NULL: nothing */
+	/* A part of a gang: packets to and from its client's main process; NULL: it is none. */
+	struct run_channel *channel;
 	void *arg;
 };
 
@@ -226,6 +236,19 @@ int run_exit_code(const struct run_result *result);
  * exit code.
  */
 int run_home(const char *run_dir, const char *job, struct run_result *result);
+/*
+ * Returns whether home knows how JOB, a gang whose parts have ended, or some of them, did: it waits
+ * a little for that.  STATUS and TEXT get how and why.  LOST: contact with a part was lost, and of
+ * that home only knows what it has seen itself.
+ */
+bool run_home_ends(const char *run_dir, const char *job, bool lost, int *status, char *text,
+		   size_t size);
+/*
+ * Gives up the gang JOB as by SIGNAL, or with STATUS and the sentence WHY (not ""): what has begun
+ * of it ends, and so does what begins later.
+ */
+void run_home_give_up(const char *run_dir, const char *job, int signal, int status,
+		      const char *why);
 
 /* --- run_background.c: detached jobs --- */
 

@@ -54,7 +54,8 @@ static int run_job_ask_again(void *arg, const struct attach_ask *ask, struct rec
 	struct iocom_err err = {0};
 	int fd;
 
-	if (!contact->said)
+	/* Of a gang one sentence says what became of it. */
+	if (!contact->said && (!contact->run->part || contact->run->verbose))
 		fprintf(stderr, "%s: contact with node %s was lost; trying for %g s\n",
 			contact->run->name, ask->node, contact->run->grace_s);
 	contact->said = true;
@@ -78,7 +79,8 @@ static void run_job_tell(const struct run *run, const struct run_result *result,
 
 	if (result->state == RUN_EXITED && result->kind >= 2)
 		state = "failed";
-	if (*result->text && !result->signal && !(run->worker && status == RUN_FAILED))
+	if (*result->text && !result->signal && !run->part &&
+	    !(run->worker && status == RUN_FAILED))
 		fprintf(stderr, "%s: %s%s\n", run->name, result->text, run_job_where(run, result));
 	if (result->output_error)
 		fprintf(stderr, "%s: output of the job was lost: %s\n", run->name,
@@ -123,11 +125,13 @@ static int run_job_there(struct run *run, const struct placement *answer, const 
 		.stdio = {(run->closed & 1 && !run->pty) || run->detach ? -1 : 0, 1, 2},
 		.signals = !run->kept, /* in the background we handle the signals ourselves */
 		.tty = run->pty && !run->detach ? &run->tty : NULL,
-		.leave = run->detach,
+		.leave = run->detach && !run->part,
+		.deaf = run->detach && run->part,
 		.started = run_job_started,
 		.again = run->detach ? NULL : run_job_ask_again,
 		.again_ms = spec->grace_ms,
 		.self = &self,
+		.channel = run->part ? &run->part->channel : NULL,
 		.arg = &contact,
 	};
 	struct run_result *result = &run->result;
@@ -169,6 +173,8 @@ static int run_job_there(struct run *run, const struct placement *answer, const 
 		      (result->state == RUN_REFUSED ||
 		       (result->state == RUN_EXITED && result->kind == 3));
 	run->full = run->failed && spec->data && data.full;
+	if (run->part && result->state == RUN_STARTED && !status)
+		return 0; /* it was left */
 	if (run->detach && result->state == RUN_STARTED && !status)
 		return run_job_print_name(run, spec->job);
 	run_job_tell(run, result, status);
@@ -180,8 +186,7 @@ static int run_job_there(struct run *run, const struct placement *answer, const 
 	return status;
 }
 
-/* Returns the exit code, or -1: it failed before the job began, and ERR says how. */
-static int run_job_placed(struct run *run, const struct placement *answer, struct iocom_err *err)
+int run_job_placed(struct run *run, const struct placement *answer, struct iocom_err *err)
 {
 	char before[SPEC_JOB_MAX + 64];
 	struct spec spec = {0};
@@ -195,11 +200,11 @@ static int run_job_placed(struct run *run, const struct placement *answer, struc
 	run->report.node = spec.node;
 	run_report_placed(&run->report, answer);
 	/* A batch has many workers, and one list of needs: `iocom explain` says it of each. */
-	if (!run->request.ask.worker && answer->attempt <= 1) {
+	if (!run->request.ask.worker && answer->attempt <= 1 && !run->part) {
 		snprintf(before, sizeof(before), "%s: job %s: ", run->name, spec.job);
 		placement_text_unmet(answer, before, stderr);
 	}
-	if (run->verbose) {
+	if (run->verbose && !run->part) {
 		fprintf(stderr, "%s: job %s: ", run->name, spec.job);
 		placement_text_line(answer, stderr);
 	}

@@ -8,8 +8,16 @@
 
 #include "balancer/placement_data.h"
 #include "balancer/placement_request.h"
+#include "balancer/run/gang_options.h"
 #include "balancer/run/multi.h"
 #include "balancer/run/run.h"
+
+/* What makes a job a part of a gang. */
+struct run_part {
+	struct run_channel channel;
+	const void *plan; /* packed, for its launcher */
+	size_t plan_length;
+};
 
 struct run {
 	const char *name; /* "iocom run", or the command that uses it, for sentences */
@@ -17,6 +25,7 @@ struct run {
 	const char *home;
 	struct placement_request request;
 	struct multi_options multi;
+	struct gang_options gang;
 	const char *env_rule;
 	double grace_s;
 	int status_fd;
@@ -38,6 +47,8 @@ struct run {
 	struct run_report report;
 	struct run_tty tty;
 	struct placement_data along; /* what goes along */
+	struct run_part
+		*part; /* NULL: it is no part; else whoever started us prints how it ended */
 };
 
 /* --- run_place.c --- */
@@ -52,5 +63,7 @@ int run_place_name(struct run *run, const struct placement *answer, struct spec 
 
 /* Places and runs one job.  Returns the exit code (>= 0); ERR says what failed, if anything. */
 int run_job(struct run *run, struct iocom_err *err);
+/* Runs the job where ANSWER says.  Returns the exit code; -1: it failed before the job began. */
+int run_job_placed(struct run *run, const struct placement *answer, struct iocom_err *err);
 
 #endif

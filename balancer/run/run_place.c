@@ -10,6 +10,19 @@
 #include "balancer/look_aside.h"
 #include "balancer/run/run_job.h"
 
+/* The plan of the gang goes with each part. */
+static int run_place_part(const struct run_part *part, struct spec *spec, struct iocom_err *err)
+{
+	spec->gang = malloc(part->plan_length);
+	if (!spec->gang) {
+		spec_free(spec);
+		return iocom_err_set(err, -ENOMEM, "out of memory for the job's description");
+	}
+	memcpy(spec->gang, part->plan, part->plan_length);
+	spec->gang_length = part->plan_length;
+	return 0;
+}
+
 /* Fills SPEC, but for what its place is called: job, node and nonce. */
 static int run_place_describe(const struct run *run, const char *cwd, struct spec *spec,
 			      struct iocom_err *err)
@@ -25,7 +38,7 @@ static int run_place_describe(const struct run *run, const char *cwd, struct spe
 		run_tty_describe(&run->tty, &spec->tty);
 	spec->detach = run->detach;
 	spec->worker = run->request.ask.worker;
-	return 0;
+	return run->part ? run_place_part(run->part, spec, err) : 0;
 }
 
 /*

@@ -23,6 +23,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "user/ending_signal.h"
 #include "user/utf8.h"
 
 #define CREDIT_BATCH  (FRAME_WINDOW / 4)
@@ -34,7 +35,7 @@ static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,  SIGQUIT,
 				SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 #define NFORWARDED (sizeof(forwarded) / sizeof(forwarded[0]))
 
-enum entry { ENTRY_WIRE, ENTRY_SIGNAL, ENTRY_IN, ENTRY_OUT, ENTRY_ERR, ENTRIES };
+enum entry { ENTRY_WIRE, ENTRY_SIGNAL, ENTRY_IN, ENTRY_OUT, ENTRY_ERR, ENTRY_CHANNEL, ENTRIES };
 
 static int run_stream_open_signals(sigset_t *before, bool tty)
 {
@@ -202,6 +203,8 @@ static int run_stream_take_data(struct run_stream *s, const uint8_t *payload, ui
 		run_stream_input_refused(s);
 		return 0;
 	}
+	if (s->options->deaf)
+		return 0;
 	output = &s->output[stream - 1];
 	if (offset > output->received && s->options->gap)
 		take_gap(s, output, offset);
@@ -352,6 +355,8 @@ static int run_stream_take_frame(struct run_stream *s, uint8_t type, const uint8
 		return run_stream_take_credit(s, payload, length);
 	case FRAME_EXIT:
 		return job_exited(s, payload, length);
+	case FRAME_GANG:
+		return run_channel_pass(s, payload, length);
 	case FRAME_ERROR:
 		s->over = true;
 		s->result->state = s->result->state == RUN_STARTED ? RUN_LOST : RUN_REFUSED;
@@ -394,15 +399,14 @@ void run_abandon(struct run_stream *s, int signal)
 
 bool run_leaves(const struct run_stream *s, int signal)
 {
-	return s->detached &&
-	       (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT);
+	return s->detached && signal_asks_to_end(signal);
 }
 
 /* Nothing of the job runs while its data goes along or comes back: such a signal is for us. */
 static bool run_stream_ends_data(const struct run_stream *s, int signal)
 {
 	return s->options->data && run_data_under_way(s->options->data) &&
-	       (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT);
+	       signal_asks_to_end(signal);
 }
 
 /* Before the start we keep one signal, and a second one gives up; later they are forwarded. */
@@ -480,6 +484,7 @@ static void run_stream_wait_for(struct run_stream *s, struct pollfd entries[ENTR
 	for (int i = 0; i < 2; i++)
 		entries[ENTRY_OUT + i] =
 			(struct pollfd){.fd = run_output_poll(&s->output[i]), .events = POLLOUT};
+	entries[ENTRY_CHANNEL] = (struct pollfd){.fd = run_channel_poll(s), .events = POLLIN};
 	n = poll(entries, ENTRIES,
 		 s->cut			    ? RUN_REATTACH_EACH_MS
 		 : s->redraw_ms		    ? RUN_REDRAW_MS / 4
@@ -501,8 +506,11 @@ static void run_stream_serve(struct run_stream *s, const struct pollfd entries[E
 	if (entries[ENTRY_WIRE].revents & ~POLLOUT && !s->cut)
 		serve_wire(s);
 	run_stream_send_data(s);
+	run_channel_resume(s);
 	if (entries[ENTRY_SIGNAL].revents)
 		run_stream_serve_signals(s);
+	if (entries[ENTRY_CHANNEL].revents)
+		run_channel_serve(s);
 	if (entries[ENTRY_IN].revents && input_wanted(s) && run_keys_there(s))
 		run_keys_read(s);
 	else if (entries[ENTRY_IN].revents && input_wanted(s))
@@ -535,9 +543,11 @@ static void loop(struct run_stream *s)
 		run_keys_term(s);
 	}
 	/* The job is over and we have all its output, so the node may drop its copy. */
-	for (uint8_t i = 1; i < FRAME_STREAMS && s->result->state == RUN_EXITED; i++)
+	if (s->result->state != RUN_EXITED || s->options->deaf)
+		return;
+	for (uint8_t i = 1; i < FRAME_STREAMS; i++)
 		give_credit(s, i, true);
-	if (s->result->state == RUN_EXITED && !wire_known(&s->wire))
+	if (!wire_known(&s->wire))
 		(void)wire_flush(&s->wire);
 }
 

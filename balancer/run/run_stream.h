@@ -81,6 +81,18 @@ static inline bool run_keys_there(const struct run_stream *s)
 {
 	return s->tty && s->tty->fd >= 0;
 }
+
+/* --- run_channel.c: for parts of a gang --- */
+
+/* The descriptor to poll for packets of the main process; -1: none is taken now. */
+int run_channel_poll(const struct run_stream *s);
+/* Takes what the main process says. */
+void run_channel_serve(struct run_stream *s);
+/* Sends what had to wait, if it can be sent now. */
+void run_channel_resume(struct run_stream *s);
+/* Passes on what the launcher says.  Returns 0 or -EPROTO. */
+int run_channel_pass(struct run_stream *s, const uint8_t *payload, uint32_t length);
+
 /* In run_stream.c: */
 void run_send_input(struct run_stream *s);
 void run_broken(struct run_stream *s, int rc);

@@ -16,6 +16,7 @@
 #define BASE_PORT_MAX	     65533 /* three ports: base, +1 control, +2 job streams */
 #define METRICS_PORT	     3
 
+#define SLOTS_MOST	     65536
 #define USER_TASKS_MOST	     4194304 /* the kernel's PID_MAX_LIMIT */
 #define USER_MEMORY_LEAST_MB 16	     /* less does not even start a program */
 #define USER_MEMORY_MOST_MB  1073741824
@@ -197,6 +198,12 @@ static int set_user_tasks(void *target, const char *value, struct iocom_err *err
 {
 	return settings_limit(value, 1, USER_TASKS_MOST, "tasks",
 			      &((struct settings *)target)->user_tasks_max, err);
+}
+
+static int set_slots(void *target, const char *value, struct iocom_err *err)
+{
+	return settings_limit(value, 1, SLOTS_MOST, "tasks", &((struct settings *)target)->slots,
+			      err);
 }
 
 static int set_user_memory(void *target, const char *value, struct iocom_err *err)
@@ -459,9 +466,15 @@ static const struct config_key keys[] = {
 	{"user-memory-mb", "N|auto|none",
 	 "MiB of memory of one user's jobs here together, root exempt; auto: nine tenths", "auto",
 	 CONFIG_CUSTOM, NONE, 0, 0, set_user_memory},
+	{"slots", "N|auto|none",
+	 "tasks of parallel jobs (iocom run -n) here at a time; auto: as many as processors",
+	 "auto", CONFIG_CUSTOM, NONE, 0, 0, set_slots},
 	{"user-requests-per-s", "N",
 	 "requests of one user at the local socket, root exempt; 0: no bound", "5000", CONFIG_COUNT,
 	 FIELD(user_requests_per_s), 0, 1e6, NULL},
+	{"all-connections", "yes|no",
+	 "count the TCP connections of every job one by one, not only of parallel jobs", "no",
+	 CONFIG_BOOL, FIELD(all_connections), 0, 0, NULL},
 	{"keep-jobs", "N", "finished jobs kept in the journal", "10000", CONFIG_COUNT,
 	 FIELD(keep_jobs), 1, 1e9, NULL},
 	{"keep-days", "N", "days they are kept", "30", CONFIG_COUNT, FIELD(keep_days), 1, 36500,

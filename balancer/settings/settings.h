@@ -62,6 +62,7 @@ struct settings {
 	struct settings_feedback feedback;
 	enum log_level log_level;
 	bool accept_jobs;
+	bool all_connections; /* of ordinary jobs, too, not only of gangs (part_talk.h) */
 	bool allow_root;
 	uint32_t min_uid; /* the least uid that users of other nodes need to run jobs here */
 	char allow_users[SETTINGS_USERS_MAX], deny_users[SETTINGS_USERS_MAX];
@@ -72,7 +73,8 @@ struct settings {
 	uint32_t begin_limit_s;		 /* seconds for PAM, and again for exec */
 	uint32_t user_jobs_max;		 /* at a time here; 0: no bound, as for root */
 	int64_t user_tasks_max, user_memory_mb; /* of one user's jobs; or a SETTINGS_LIMIT_* */
-	uint32_t user_requests_per_s;		/* at the local socket; 0: no bound, as for root */
+	int64_t slots; /* for tasks of parallel jobs, or SETTINGS_LIMIT_AUTO: its processors */
+	uint32_t user_requests_per_s; /* at the local socket; 0: no bound, as for root */
 	uint32_t keep_jobs, keep_days;
 	/* the lease of restartable jobs that are submitted here */
 	uint32_t lease_s;

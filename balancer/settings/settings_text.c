@@ -55,6 +55,8 @@ static void put_custom(FILE *out, const struct settings *s, const char *name)
 		put_limit(out, s->user_tasks_max);
 	else if (!strcmp(name, "user-memory-mb"))
 		put_limit(out, s->user_memory_mb);
+	else if (!strcmp(name, "slots"))
+		put_limit(out, s->slots);
 	else if (!strcmp(name, "log-level"))
 		fputs(settings_level_name(s->log_level), out);
 }
