@@ -43,7 +43,7 @@ endif
 # A room is a folder with all below it; one that is named here is an archive of its own and
 # no part of the room around it.  check-layers proves what each may include.
 ROOMS        := balancer/rules balancer/view balancer/gossip balancer/profile balancer/settings \
-                balancer user agent/shim agent/net agent sim
+                balancer user agent/shim agent/tasks agent/pmix agent/net agent sim
 sources       = $(sort $(shell find $(1) -name '*.c' ! -path $(1)/main.c))
 room          = $(filter-out $(foreach r,$(filter $(1)/%,$(ROOMS)),$(r)/%),$(call sources,$(1)))
 objects       = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -57,11 +57,13 @@ ROOM_libuser     := user
 ROOM_libcli      := balancer
 ROOM_libagent    := agent
 ROOM_libshim     := agent/shim
+ROOM_libtasks    := agent/tasks
+ROOM_libpmix     := agent/pmix
 ROOM_libnet      := agent/net
 ROOM_libsim      := sim
 ROOM_libtest     := tests/lib
 archives = $(patsubst %,$(BUILD)/lib%.a,$(1))
-ARCHIVES := $(call archives,net agent shim cli profile settings view gossip rules user)
+ARCHIVES := $(call archives,net agent shim tasks cli profile settings view gossip rules user)
 
 # What starts for each job links its libraries into itself where their archives are there:
 # a shared one costs 60 us at every start.  STATIC= (empty): shared ones only.
@@ -78,9 +80,15 @@ LIBS_agent := $(LIBS_user) -lsqlite3 -lpthread
 # A library that is not needed is no part of what strangers speak to.
 LIBS_net   := -Wl,--as-needed -lnng -lmicrohttpd -lseccomp $(LIBS_user) -lpthread
 LIBS_shim  := $(if $(STATIC),-l:libmsgpackc.a -l:libsodium.a,-lmsgpackc -lsodium) -ldl
+LIBS_tasks := $(if $(STATIC),-l:libmsgpackc.a -l:libsodium.a,-lmsgpackc -lsodium)
 LIBS_sim   := -lgsl -lgslcblas -lz -lcsv -lsodium -ljansson -lpthread -lm
 
-PROGRAMS := $(addprefix $(BUILD)/,iocomd iocom-net iocom iocom-shim iocom-sim)
+# The launcher of MPI programs that use PMIx needs its library, and is left out where that is missing.
+PMIX_CFLAGS := $(shell pkg-config --cflags pmix 2>/dev/null)
+PMIX_LIBS   := $(shell pkg-config --libs pmix 2>/dev/null)
+
+PROGRAMS := $(addprefix $(BUILD)/,iocomd iocom-net iocom iocom-shim iocom-init iocom-hold iocom-tasks iocom-sim \
+            $(if $(PMIX_LIBS),iocom-pmix))
 MANPAGES := $(patsubst %.scd,$(BUILD)/man/%,$(notdir $(wildcard agent/*.scd \
             balancer/*.scd sim/*.scd)))
 
@@ -136,6 +144,19 @@ $(BUILD)/iocom-net: $(BUILD)/obj/agent/net/main.o $(call archives,net agent prof
 $(BUILD)/iocom-shim: $(BUILD)/obj/agent/shim/main.o $(call archives,shim user)
 	$(call link,$^ $(LIBS_shim))
 
+$(BUILD)/iocom-init: $(BUILD)/obj/agent/init/main.o $(BUILD)/obj/agent/init/init.o $(call archives,user)
+	$(call link,$^)
+
+$(BUILD)/iocom-hold: $(BUILD)/obj/agent/init/hold_main.o $(BUILD)/obj/agent/init/hold.o
+	$(call link,$^)
+
+$(BUILD)/iocom-tasks: $(BUILD)/obj/agent/tasks/main.o $(call archives,tasks user)
+	$(call link,$^ $(LIBS_tasks))
+
+$(call objects,$(wildcard agent/pmix/*.c)): CFLAGS += $(PMIX_CFLAGS)
+$(BUILD)/iocom-pmix: $(BUILD)/obj/agent/pmix/main.o $(call archives,pmix tasks user)
+	$(call link,$^ $(LIBS_tasks) $(PMIX_LIBS) -lpthread)
+
 # The simulator links no agent, no monitor: of user/ only the error sentences.
 OBJ_sim := $(call archives,sim view gossip rules) $(BUILD)/obj/user/err.o
 $(BUILD)/iocom-sim: $(BUILD)/obj/sim/main.o $(OBJ_sim)
@@ -162,6 +183,10 @@ install: all ## install programs, man pages, systemd unit, PAM service, user and
 	install -m 755 $(BUILD)/iocom $(DESTDIR)$(PREFIX)/bin/iocom
 	install -m 755 $(BUILD)/iocom-sim $(DESTDIR)$(PREFIX)/bin/iocom-sim
 	install -m 755 $(BUILD)/iocom-shim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim
+	install -m 755 $(BUILD)/iocom-init $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-init
+	install -m 755 $(BUILD)/iocom-hold $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-hold
+	install -m 755 $(BUILD)/iocom-tasks $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-tasks
+	$(if $(PMIX_LIBS),install -m 755 $(BUILD)/iocom-pmix $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-pmix,@echo "install: without iocom-pmix, which needs libpmix-dev: --mpi=pmix will not work here")
 	install -m 755 $(BUILD)/iocom-net $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-net
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 7 8)
 	for m in $(MANPAGES); do \
@@ -188,6 +213,8 @@ uninstall: ## remove what install put there; configuration and state stay
 	sh agent/install-net.sh uninstall "$(DESTDIR)" $(PREFIX) $(SYSUSERSDIR) $(APPARMORDIR)
 	rm -f $(DESTDIR)$(PREFIX)/sbin/iocomd $(DESTDIR)$(PREFIX)/bin/iocom \
 		$(DESTDIR)$(PREFIX)/bin/iocom-sim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim \
+		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-init $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-hold \
+		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-tasks $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-pmix \
 		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-net \
 		$(DESTDIR)/etc/systemd/system/iocomd.service \
 		$(DESTDIR)$(PREFIX)/share/iocom/grafana-dashboard.json \

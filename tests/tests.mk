@@ -16,7 +16,18 @@ NEXT_OBJECTS := $(patsubst %.c,$(BUILD)/next/%.o,\
 
 ##@ Check
 .PHONY: tests
-tests: all $(TEST_BINARIES) $(BUILD)/tests/shim/pam_witness.so $(BUILD)/tests/shim/audited_shim $(NEXT) ## build all test programs
+tests: all apps $(TEST_BINARIES) $(BUILD)/tests/shim/pam_witness.so $(BUILD)/tests/shim/audited_shim $(NEXT) ## build all test programs
+
+# Five mini-applications, once for each MPI that is installed.
+APPS      := render molecular semiconductor reaction vortex
+MPIS      := $(foreach m,openmpi mpich,$(if $(shell command -v mpicc.$m),$m))
+APP_FLAGS := -O2 -g -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE
+app_rule   = $(BUILD)/tests/apps/$(1)/%: tests/apps/%.c tests/apps/app.c tests/apps/app.h ; \
+             @mkdir -p $$(@D) && echo "  MPICC   $$@" && mpicc.$(1) $$(APP_FLAGS) -o $$@ $$< tests/apps/app.c
+$(foreach m,$(MPIS),$(eval $(call app_rule,$m)))
+.PHONY: apps
+apps: $(foreach m,$(MPIS),$(APPS:%=$(BUILD)/tests/apps/$m/%)) ## five parallel mini-applications, for Open MPI and for MPICH where they are installed
+	@$(if $(MPIS),:,echo "apps: no MPI is installed (make deps)")
 
 # The simulator's tests and benchmarks link its room only.
 $(BUILD)/tests/sim/%: $(BUILD)/obj/tests/sim/%.o $(OBJ_sim)
@@ -134,6 +145,10 @@ chaos: tests ## jobs under kill -9, cuts, full disks, wrong clocks on the testbe
 	@IOCOM_BUILD=$(abspath $(BUILD)) ROUNDS=$(ROUNDS) SEED=$(SEED) PLAN=$(PLAN) \
 		bash tests/chaos/chaos.sh
 
+.PHONY: chaos-parallel
+chaos-parallel: tests ## parallel jobs of which random parts are killed, on the testbed (root); ROUNDS=50 SEED=1, WAY=rsh: by mpirun
+	@IOCOM_BUILD=$(abspath $(BUILD)) ROUNDS=$(ROUNDS) SEED=$(SEED) WAY=$(WAY) bash tests/chaos/gangs.sh
+
 CUTS ?= 100
 .PHONY: power
 power: tests ## power cuts on two nodes: what was told must be known afterwards (root, minutes); CUTS=100 SEED=1
@@ -225,6 +240,11 @@ bench-feedback: all tests ## the feedback controller off, dry-run and on, in a v
 .PHONY: bench-remote
 bench-remote: all $(BUILD)/tests/tools/laps ## a command elsewhere, against ssh, srun, fork+exec (root, 3 minutes); WHAT=rate,...
 	@python3 tests/bench/remote/bench.py $(BUILD) --rounds $(ROUNDS) $(if $(WHAT),--what $(WHAT))
+
+# Parallel jobs; tests/bench/parallel/bench.sh lists the parts.
+.PHONY: bench-parallel
+bench-parallel: all apps $(BUILD)/tests/tools/work ## five parallel applications under five policies (root, a quiet machine); SHORT=1: 10 minutes, else 100
+	@bash tests/bench/parallel/bench.sh $(BUILD) $(if $(WHAT),$(WHAT),mix) $(if $(SHORT),--short) $(PARALLEL_OPTIONS)
 
 .PHONY: bench-rest
 bench-rest: all ## what an agent costs that has nothing to do: part of a core, memory (root, 2 minutes)

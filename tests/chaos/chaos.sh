@@ -24,10 +24,5 @@ trap chaos_end EXIT
 python3 tests/chaos/chaos.py --testbed "$TESTBED" --build "$IOCOM_BUILD" --rounds "${ROUNDS:-50}" \
 	--seed "${SEED:-1}" --log "$LOG" --marks "$SCRATCH/marks" ${PLAN:+--plan "$PLAN"}
 status=$?
-if [ "$status" -ne 0 ]; then
-	for n in n1 n2 n3; do
-		cp "${IOCOM_TESTBED_DIR:-/run/$IOCOM_TESTBED_MARK}/$n/agent.log" "$LOG.$n" 2>/dev/null
-	done
-	echo "# the log is $LOG, the agents' are $LOG.n1 to n3"
-fi
+[ "$status" -eq 0 ] || cluster_keep_logs "$LOG"
 exit "$status"

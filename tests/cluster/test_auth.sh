@@ -73,7 +73,7 @@ for _ in 1 2; do
 	sleep 0.3
 done
 two_up() { [ "$(grep -c up "$PAIR/up")" -eq 2 ]; }
-tap_true "two jobs of a user, as many as are allowed" until_true 10 two_up
+tap_true "two jobs of a user, as many as are allowed" until_true 30 two_up
 tap_is "the third is refused" "$(status pair_user n1 run --node n2 -- true)" 125
 tap_like "the sentence names the limit" "$(cat "$PAIR/err")" '2 jobs there, the limit per user \(user_jobs_max\)'
 tap_is "... and it is counted" "$(pair_count n2 jobs_refused_limit)" 1

@@ -59,12 +59,12 @@ weight() { iocom feedback --json | jq -r ".weight.$1"; }
 conf off
 begin env
 tap_is "off: the listing says so" "$(iocom feedback)" "feedback off (feedback = dry-run shows what it would do)"
-tap_like "wal-fc is refused, with a sentence" "$(iocom run -n --policy wal-fc -- true 2>&1)" \
+tap_like "wal-fc is refused, with a sentence" "$(iocom run --stdin none --policy wal-fc -- true 2>&1)" \
 	"'wal-fc' needs the feedback controller, which is off on this node .*take 'wal'"
 conf dry-run
 kill -HUP "$AGENT"
 tap_true "a reload switches to dry-run" until_true 10 shows '^feedback dry-run, predictive'
-tap_like "which does not do for wal-fc" "$(iocom run -n --policy wal-fc -- true 2>&1)" "only calculates on this node"
+tap_like "which does not do for wal-fc" "$(iocom run --stdin none --policy wal-fc -- true 2>&1)" "only calculates on this node"
 conf off "policy = wal-fc"
 tap_like "nor may the policy of all jobs need it" "$("$BUILD/iocomd" --config "$SCRATCH/conf" 2>&1)" "'wal-fc' needs the feedback controller"
 end TERM
@@ -88,12 +88,12 @@ fi
 for share in 1 3 2; do # as many at a time: slowdowns that differ
 	running=()
 	for _ in $(seq $share); do
-		iocom run -n -- "$BUILD/tests/tools/work" cpu 0.2 &
+		iocom run --stdin none -- "$BUILD/tests/tools/work" cpu 0.2 &
 		running+=($!)
 	done
 	wait "${running[@]}"
 done
-iocom run -n -- sh -c 'exit 3' # teaches nothing
+iocom run --stdin none -- sh -c 'exit 3' # teaches nothing
 ended() { [ "$(weight jobs)" = 6 ]; }
 tap_true "it has learnt of each job that exited with 0" until_true 10 ended
 # In the order of submission.
@@ -131,7 +131,7 @@ conf dry-run "feedback_max = 0.002" "feedback_min = 0.002"
 begin env
 # The cache belongs to the group that reads first.
 "$BUILD/tests/tools/work" make "$SCRATCH/data" 64 && "$BUILD/tests/tools/work" cold "$SCRATCH/data"
-job=$(iocom run --detach -n -- sh -c 'until [ -e '"$SCRATCH"'/over ]; do cat '"$SCRATCH"'/data >/dev/null; sleep 0.1; done')
+job=$(iocom run --detach --stdin none -- sh -c 'until [ -e '"$SCRATCH"'/over ]; do cat '"$SCRATCH"'/data >/dev/null; sleep 0.1; done')
 file=$(bounded_by "$job")
 if [ -z "$file" ]; then
 	tap_skip "the bound of a job's group" "no memory controller here"

@@ -190,17 +190,21 @@ tap_true "a peer that has joined this cluster is heard" until_true 30 state_is 1
 tap_is "... as a node" "$(others n1)" '["n1","n2","n6"]'
 
 # --- silence told apart from death ---
+# A busy machine may have kept one of them silent for a moment before.
+left=$(pair_count n1 nodes_left) dropped=$(pair_count n1 nodes_dropped)
 pair_stop n6
 gone() { pair_on n1 nodes --json | jq -e '.dropped[] | select(.name == "n6" and .left)' >/dev/null; }
 tap_true "an agent that stops says so" until_true 5 gone
 tap_true "... its peer has left" until_true 5 state_is 127.0.0.6 left
-tap_is "... it was never found silent" "$(pair_count n1 nodes_left) $(pair_count n1 nodes_dropped)" "1 0"
+tap_is "... it was not found silent" "$(pair_count n1 nodes_left) $(pair_count n1 nodes_dropped)" "$((left + 1)) $dropped"
 tap_like "... a job for it is refused by that sentence" "$(pair_on n1 run --node n6 -- true 2>&1)" "node 'n6' is not heard since its agent said"
 pair_stop n2 KILL
 died() { state_is 127.0.0.2 silent || state_is 127.0.0.2 refused; }
 tap_true "one that was killed is silent, or refuses" until_true 15 died
 tap_is "... was heard" "$(peer 127.0.0.2 '.last_heard_s != null')" true
-tap_is "... and has not left" "$(pair_count n1 nodes_left) $(pair_count n1 nodes_dropped)" "1 1"
+tap_is "... and has not left" "$(pair_count n1 nodes_left)" "$((left + 1))"
+found_silent() { [ "$(pair_count n1 nodes_dropped)" -gt "$dropped" ]; }
+tap_true "... but was found silent" until_true 15 found_silent
 
 # --- two peers share a name ---
 rm -f "$PAIR/n2/run/iocom.sock"

@@ -165,6 +165,7 @@ tap_is "a cut of 2 s: nothing happens" "$(starts cut)" 1
 tap_true "and it runs" is_running "$(pid_of cut 1)"
 
 # --- agents come and go, and a supervisor is late meanwhile ---
+until_true 20 sees_node "$T" # after the cut
 run late --node "$T" -- "$SCRATCH/job" "$SCRATCH/late.log" 11 6000
 until_true 20 started late
 SHIM=$(shim_of late 1)

@@ -86,7 +86,7 @@ tap_is "-N with --node: refused" "$(status -N n1 --node n2 -- true)" 125
 tap_is "-N with --pty: refused" "$(status -N n1 --pty -- true)" 125
 tap_is "--gather without -N: refused" "$(status --gather -- true)" 125
 tap_is "--fanout 0: refused" "$(status -N n1 --fanout 0 -- true)" 125
-tap_is "-n with --stdin all: refused" "$(status -N n1 -n --stdin all -- true)" 125
+tap_is "-N with -n: refused" "$(status -N n1 -n 2 -- true)" 125
 tap_is "--stdin all without -N: refused" "$(status --stdin all -- true)" 125
 tap_is "--stdin some: refused" "$(status -N n1 --stdin some -- true)" 125
 

@@ -245,7 +245,7 @@ tap_like "the same again" "$(raw twice close | tail -n 1)" "used before \(a repl
 tap_like "with a new credential" "$(raw later close | tail -n 1)" "^this request was here before$"
 tap_is "each was obeyed once" "$(($(pair_count n2 owner_changes) - changes))" 2
 refused=$(pair_count n2 forwarded_refused)
-tap_like "of 200 s ago" "$(raw old open)" "^the request was made -200 s from now"
+tap_like "of 200 s ago" "$(raw old open)" "^the request was made -20[0-9] s from now"
 tap_like "of the future" "$(raw early open)" "synchronise the clocks"
 tap_like "for an earlier agent" "$(raw boot open)" "earlier start of the agent"
 tap_like "for another node, sent here" "$(raw addressed open)" "^the request is for node n1$"
@@ -256,7 +256,7 @@ tap_like "with a credential for another purpose" "$(raw purpose open)" "made for
 tap_like "without any" "$(raw none open)" "refuses the credential: it is none"
 tap_like "with nonsense" "$(raw junk open)" "MUNGE refuses the credential"
 tap_is "each is counted" "$(($(pair_count n2 forwarded_refused) - refused))" 10
-tap_like "and logged with its node" "$(cat "$PAIR/n2/log")" "refused a request of a user at node n1 \(owner\): the request was made -200 s"
+tap_like "and logged with its node" "$(cat "$PAIR/n2/log")" "refused a request of a user at node n1 \(owner\): the request was made -20[0-9] s"
 tap_like "for no start of the agent" "$(raw unbound open)" "must name the start of the agent that it is for"
 tap_like "garbage" "$(raw garbage open)" "no MessagePack map"
 tap_is "a word that is none" "$(raw nothing frobnicate | grep -c 'expected open, close')" 1

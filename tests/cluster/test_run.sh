@@ -21,10 +21,12 @@ tap_is "both at once" "$(r -- sh -c 'tee /dev/stderr' <"$SCRATCH/in" 2>"$SCRATCH
 $truth"
 rm -f "$SCRATCH/err" "$SCRATCH/in"
 tap_is "empty stdin is end of file" "$(r -- wc -c </dev/null)" 0
-tap_is "-n, --stdin none: nothing of ours" "$(echo x | r -n -- wc -c) $(echo x | r --stdin none -- wc -c)" "0 0"
-tap_is "a loop that reads: all of its lines" "$(seq 3 | on n1 sh -c 'while read -r i; do iocom run -n --node n2 -- echo "$i"; done' | tr -d '\n')" 123
+tap_is "--stdin none: nothing of ours" "$(echo x | r --stdin none -- wc -c)" 0
+tap_is "-n is a number of tasks: who means no input hears of --stdin none" \
+	"$(r -n -- wc -c >"$SCRATCH/o" 2>&1; echo $?) $(grep -c -- '-n wants a number of tasks.* use --stdin none$' "$SCRATCH/o")" "125 1"
+tap_is "a loop that reads: all of its lines" "$(seq 3 | on n1 sh -c 'while read -r i; do iocom run --stdin none --node n2 -- echo "$i"; done' | tr -d '\n')" 123
 tap_is "without it the job takes them" "$(seq 3 | on n1 sh -c 'while read -r i; do iocom run --node n2 -- cat; done' | tr -d '\n')" 23
-tap_is "-n with --pty: refused" "$(r -n --pty -- true >"$SCRATCH/o" 2>&1; echo $?)" 125
+tap_is "--stdin none with --pty: refused" "$(r --stdin none --pty -- true >"$SCRATCH/o" 2>&1; echo $?)" 125
 tap_like "and why" "$(cat "$SCRATCH/o")" '--pty needs an input'
 tap_is "a reader that leaves ends the job" "$(timeout 20 "$TESTBED" exec n1 -- sh -c 'iocom run --node n2 -- yes | head -n 1')" y
 

@@ -39,7 +39,7 @@ says() { # COMMAND...
 	status=$?
 	echo "$(tr '\n' ' ' <<<"$out")[$status]"
 }
-tap_is "a job runs in a directory there" "$(says iocom "$mount" run -n --node n2 -- pwd)" "$mount [0]"
+tap_is "a job runs in a directory there" "$(says iocom "$mount" run --stdin none --node n2 -- pwd)" "$mount [0]"
 
 kill -USR1 $server
 tap_true "the server is gone" until_true 10 grep -x silent "$PAIR/server"
@@ -48,17 +48,17 @@ ask() { # NAME COMMAND...
 	says "${@:2}" >"$PAIR/says.$1" &
 }
 path() {
-	IOCOM_RUN_DIR=$PAIR/n1/run timeout -k 1 40 env "PATH=$mount:$PATH" "$IOCOM_BUILD/iocom" run -n --node n1 -- true
+	IOCOM_RUN_DIR=$PAIR/n1/run timeout -k 1 40 env "PATH=$mount:$PATH" "$IOCOM_BUILD/iocom" run --stdin none --node n1 -- true
 }
-ask run iocom "$mount" run -n -- true
+ask run iocom "$mount" run --stdin none -- true
 ask place iocom "$mount" place -- true
-ask there iocom "$mount" run -n --node n2 -- true
-ask data iocom / run -n --data "$mount/file" -- true
-ask program iocom / run -n -- "$mount/file"
+ask there iocom "$mount" run --stdin none --node n2 -- true
+ask data iocom / run --stdin none --data "$mount/file" -- true
+ask program iocom / run --stdin none -- "$mount/file"
 ask path path
-ask word iocom / run -n --node n2 -- echo "$mount/file"
+ask word iocom / run --stdin none --node n2 -- echo "$mount/file"
 tap_is "meanwhile the agents answer" "$(pair_on n1 nodes --json | jq '.nodes | length') $(pair_on n2 nodes --json | jq '.nodes | length')" "2 2"
-tap_is "and run jobs elsewhere and here" "$(iocom / run -n --node n2 -- echo 2)$(iocom / run -n --node n1 -- echo 1)" 21
+tap_is "and run jobs elsewhere and here" "$(iocom / run --stdin none --node n2 -- echo 2)$(iocom / run --stdin none --node n1 -- echo 1)" 21
 wait_for_all() { # but for the daemons
 	local name
 	for name in run place there data program path word; do
@@ -82,8 +82,8 @@ tap_is "a file that the command only names does not hinder it" "$(said word)" \
 	"iocom: the file system of a file that the command names did not answer within 5 s; how much the job reads is not known $mount/file [0]"
 
 kill -USR2 $server
-tap_true "the server is back: a job runs in that directory" until_true 15 iocom "$mount" run -n -- test -e file
-tap_is "and at the other node" "$(says iocom "$mount" run -n --node n2 -- pwd)" "$mount [0]"
+tap_true "the server is back: a job runs in that directory" until_true 15 iocom "$mount" run --stdin none -- test -e file
+tap_is "and at the other node" "$(says iocom "$mount" run --stdin none --node n2 -- pwd)" "$mount [0]"
 left() { ! pgrep -f "^$IOCOM_BUILD/iocom (run|place)" >/dev/null; }
 tap_true "nothing is left that waits" until_true 15 left
 tap_done

@@ -331,7 +331,7 @@ class Job:
     def __init__(self, bed, home, options, command):
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            bed.argv(home, "iocom", "run", "-n", "--json", *options, "--", *command), env=bed.env,
+            bed.argv(home, "iocom", "run", "--stdin", "none", "--json", *options, "--", *command), env=bed.env,
             cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, errors="replace", start_new_session=True)
 

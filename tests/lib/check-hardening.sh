@@ -40,7 +40,7 @@ check_program() { # FILE
 }
 
 programs=()
-for name in iocomd iocom-net iocom-shim iocom iocom-sim; do
+for name in iocomd iocom-net iocom-shim iocom-init iocom-hold iocom-tasks iocom iocom-sim; do
 	[ ! -x "$build/$name" ] || programs+=("$build/$name")
 done
 [ ${#programs[@]} -gt 2 ] || miss "$build" "has no programs: make all"

@@ -60,7 +60,10 @@ done
 for room in balancer balancer/{batch,doctor,profile,record,run,settings,settings/owner,top}; do
 	check_room "$room" 'include/|user/|balancer/'
 done
-check_room agent/shim 'include/|user/|agent/'
+check_room agent/shim 'include/|user/|agent/shim/|agent/init/init.h'
+check_room agent/init 'include/|user/|agent/init/'
+# The launchers of parallel jobs run as the job's user and share nothing with root's programs.
+check_room agent/tasks 'include/|user/|agent/tasks/'
 # The agent's inner walls: agent*.c alone know all parts.  home/ and guest/ are two parties that
 # talk in messages (cluster/peer_message.h) and include nothing of each other.
 below='include/|user/|balancer/(gossip|profile|settings|view)/'
@@ -73,11 +76,12 @@ check_room agent/net "$below|agent/(base|gate|net)/"
 check_room agent/cluster "$below|agent/(base|jobs|gate|cluster)/"
 check_room agent/guest "$below|agent/(base|jobs|measure|gate|cluster|guest)/|agent/shim/(lease|order).h"
 check_room agent/home "$below|agent/(base|jobs|measure|gate|cluster|home)/"
+check_room agent/gang "$below|agent/(base|jobs|measure|gate|cluster|home|gang)/"
 check_room agent/metrics "$below|agent/(base|jobs|measure|gate|cluster|metrics)/"
 check_room agent/owner "$below|agent/(base|jobs|measure|gate|cluster|guest|owner)/"
 check_room agent/feedback "$below|agent/(base|jobs|measure|gate|cluster|guest|feedback)/"
-check_room agent/front "$below|agent/(base|jobs|measure|gate|cluster|guest|home|owner|feedback|front)/"
-check_room agent 'include/|user/|balancer/|agent/(agent|base|jobs|measure|gate|cluster|guest|home|metrics|owner|feedback|front)'
+check_room agent/front "$below|agent/(base|jobs|measure|gate|cluster|guest|home|gang|owner|feedback|front)/"
+check_room agent 'include/|user/|balancer/|agent/(agent|base|jobs|measure|gate|cluster|guest|home|gang|metrics|owner|feedback|front)'
 # The front room asks home and guest by their doors only.
 for door in guest home; do
 	inside=$(grep -nE "#include \"agent/$door/($door"'_own|place|launch|home_leases)\.h' agent/front/*.[ch] || true)

@@ -35,6 +35,15 @@ cluster_up() { # testbed up's options
 	fi
 }
 
+# Keeps the agents' logs beside the log FILE, when a test of three nodes has failed.
+cluster_keep_logs() { # FILE
+	local n
+	for n in n1 n2 n3; do
+		cp "${IOCOM_TESTBED_DIR:-/run/$IOCOM_TESTBED_MARK}/$n/agent.log" "$1.$n" 2>/dev/null
+	done
+	echo "# the log is $1, the agents' are $1.n1 to n3"
+}
+
 on() { # NODE COMMAND...
 	local node=$1
 	shift

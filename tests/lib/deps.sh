@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Installs the Debian packages that building, testing and the demo need. If all are there it does
 # nothing and needs neither network nor root. The argument `vm` adds what the virtual machines
-# need, `mpi` adds Open MPI, `peers` adds the programs that bench-remote compares with (the
+# need, `peers` adds the programs that bench-remote compares with (the
 # benchmark starts their daemons itself), and `effect` adds the applications of bench-effect.
 set -eu
 
@@ -11,9 +11,9 @@ libmunge-dev libsodium-dev libmsgpack-dev libinih-dev libjansson-dev libsqlite3-
 libncurses-dev libmicrohttpd-dev libseccomp-dev libpam0g-dev scdoc libgsl-dev libcsv-dev gnuplot-nox"
 tests="libcmocka-dev libclang-rt-dev cppcheck clang-format git munge nbdkit nbdkit-plugin-dev libnbd-bin fuse3 iproute2 iputils-ping
  util-linux e2fsprogs procps kmod jq python3 tmux fio shellcheck rsync parallel pdsh
- libpam-modules libfaketime less vim-tiny apparmor"
+ libpam-modules libfaketime less vim-tiny apparmor
+ openmpi-bin libopenmpi-dev mpich libmpich-dev libpmix-dev"
 vm="qemu-system-x86 busybox-static dmsetup xz-utils"
-mpi="openmpi-bin libopenmpi-dev"
 peers="openssh-server openssh-client slurmctld slurmd slurm-client"
 effect="openssl sqlite3 xz-utils zstd perl postgresql"
 # Only for a comparison in bench-sim; packages that do not exist are left out.
@@ -21,9 +21,6 @@ optional="libsimgrid-dev g++"
 
 case " $* " in
 *" vm "*) tests="$tests $vm" ;;
-esac
-case " $* " in
-*" mpi "*) tests="$tests $mpi" ;;
 esac
 case " $* " in
 *" peers "*) tests="$tests $peers" ;;

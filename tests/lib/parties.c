@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* A cluster in memory; see parties.h.  Its bus is in parties_bus.c. */
+/* A cluster in memory; see parties.h.  Its bus is in parties_bus.c, its clients are in
+ * parties_client.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -190,11 +191,17 @@ void parties_golden(struct parties *all, const char *name)
 static void party_vector(void *arg, struct iocom_vector *own)
 {
 	struct party *party = arg;
+	struct vector_job *jobs = NULL;
 	size_t n = 0;
 
 	if (party->jobs.vector)
-		free(party->jobs.vector(party->jobs.arg, &n));
+		jobs = party->jobs.vector(party->jobs.arg, &n);
 	*own = party->load;
+	own->slots_free = own->slots;
+	for (size_t i = 0; i < n; i++)
+		own->slots_free -=
+			jobs[i].gang_tasks < own->slots_free ? jobs[i].gang_tasks : own->slots_free;
+	free(jobs);
 	own->run_queue += (double)n;
 	own->jobs = (uint32_t)n;
 	own->boot_id = party->base.boot_id;
@@ -391,6 +398,7 @@ static int party_make_guest(struct party *party)
 	party->jobs = guest_pulse_jobs(party->guest);
 	peers_serve(&party->peers, PEER_ADMIT, guest_on_admit, party->guest);
 	peers_serve(&party->peers, PEER_KILL, guest_on_kill, party->guest);
+	peers_serve(&party->peers, PEER_RELEASE, guest_on_release, party->guest);
 	return 0;
 }
 
@@ -419,7 +427,8 @@ static int party_make_home(struct party *party)
 	peers_serve(&party->peers, PEER_DONE, home_on_done, party->home);
 	peers_serve(&party->peers, PEER_PROGRESS, home_on_progress, party->home);
 	peers_serve(&party->peers, PEER_RENEW, home_on_renew, party->home);
-	return 0;
+	return gangs_new(&party->gangs,
+			 &(struct gangs_config){.base = &party->base, .home = party->home}, NULL);
 }
 
 void party_start(struct party *party)
@@ -431,7 +440,7 @@ void party_start(struct party *party)
 	    profile_open(&party->profiles, ":memory:", &err) ||
 	    peers_start(&party->peers, &party->base, party->journal, NULL, NULL, &err) ||
 	    party_make_guest(party) || party_make_home(party) || home_load(party->home, &err) ||
-	    guest_recover(party->guest, &err))
+	    guest_recover(party->guest, &err) || gangs_load(party->gangs, &err))
 		abort();
 	party->runs = true;
 	parties_leave(party->all);
@@ -450,7 +459,9 @@ void party_stop(struct party *party)
 	peers_stop(&party->peers);
 	party->runs = false;
 	guest_free(party->guest);
+	gangs_free(party->gangs);
 	home_free(party->home);
+	party->gangs = NULL;
 	party->guest = NULL;
 	party->home = NULL;
 	party->jobs = (struct pulse_jobs){0};
@@ -573,6 +584,7 @@ static void all_chores(struct parties *all)
 		peers_period(&party->peers);
 		guest_chores(party->guest);
 		home_chores(party->home);
+		gangs_chores(party->gangs);
 	}
 	all->chores_ns += CLOCK_NS_PER_S;
 }
@@ -611,184 +623,13 @@ void party_prune(struct party *party)
 
 void parties_finish(struct parties *all, const char *job, uint8_t kind, uint32_t value)
 {
+	parties_fail(all, job, kind, value, "");
+}
+
+void parties_fail(struct parties *all, const char *job, uint8_t kind, uint32_t value,
+		  const char *text)
+{
 	parties_enter(all);
-	shims_finish(job, kind, value);
+	shims_finish(job, kind, value, text);
 	parties_leave(all);
-}
-
-/* --- clients --------------------------------------------------------------------------------- */
-
-static void pack_submission(const struct party_submission *s, msgpack_sbuffer *out)
-{
-	msgpack_packer pk;
-	size_t n = 7 + (s->node != NULL) + (s->again != NULL) + s->restartable;
-
-	pack_begin(&pk, out, n);
-	pack_str(&pk, "cwd", s->cwd ? s->cwd : "/");
-	pack_str(&pk, "executable", "work");
-	pack_bool(&pk, "run", !s->ask_only);
-	pack_bool(&pk, "home_dir", s->home_dir);
-	pack_bool(&pk, "detach", s->detach);
-	pack_bool(&pk, "named", s->named);
-	if (s->node)
-		pack_str(&pk, "node", s->node);
-	if (s->again)
-		pack_str(&pk, "again", s->again);
-	if (s->restartable)
-		pack_u64(&pk, "restarts", s->restarts);
-	pack_key(&pk, "need");
-	msgpack_pack_map(&pk, 2);
-	pack_f64(&pk, "cpu_s", 1);
-	pack_f64(&pk, "memory_mb", s->memory_mb);
-}
-
-static void note_answer(struct party_client *client)
-{
-	struct parties *all = client->at->all;
-	const char *name = client->at->set.name;
-	const json_t *wait;
-
-	if (!client->answer) {
-		parties_note(all, name, "tells its client: %s", client->why);
-		return;
-	}
-	wait = json_object_get(client->answer, "wait_ms");
-	if (wait)
-		parties_note(all, name, "tells its client: ask again in %lld ms",
-			     (long long)json_integer_value(wait));
-	else
-		parties_note(all, name, "tells its client: job %s at %s; refused: %s",
-			     party_answer(client, "job"), party_answer(client, "node"),
-			     party_refusals(client));
-}
-
-/* The client reads it only after the journal has it. */
-static void must_be_written(struct party_client *client)
-{
-	struct party *at = client->at;
-	const char *job = party_answer(client, "job");
-	struct iocom_err err = {0};
-	char *text = NULL;
-	uid_t owner;
-
-	if (!job[0])
-		return;
-	parties_must(at->all, !journal_place(at->journal, job, 0, &text, &owner, &err) && text,
-		     "the client has an answer for %s, the journal has none", job);
-	parties_must(at->all, !text || !strstr(text, "\"nonce\""),
-		     "the journal has the nonce of job %s", job);
-	free(text);
-}
-
-static void party_placed(void *arg, json_t *answer, const char *why)
-{
-	struct party_client *client = arg;
-
-	client->told++;
-	json_decref(client->answer);
-	client->answer = answer;
-	snprintf(client->why, sizeof(client->why), "%s", why ? why : "");
-	if (answer)
-		must_be_written(client);
-	note_answer(client);
-}
-
-void party_place(struct party *party, struct party_client *client, const struct party_submission *s)
-{
-	msgpack_sbuffer request;
-	msgpack_unpacked map;
-
-	party_client_end(client);
-	*client = (struct party_client){.at = party};
-	pack_submission(s, &request);
-	assert_int_equal(unpack_map(&map, request.data, request.size), 0);
-	parties_enter(party->all);
-	parties_note(party->all, party->set.name, "is asked by a client for a place%s%s",
-		     s->again ? " after the loss of " : "", s->again ? s->again : "");
-	home_place(party->home, s->uid ? s->uid : PARTIES_UID, &map.data, party_placed, client);
-	parties_leave(party->all);
-	msgpack_unpacked_destroy(&map);
-	msgpack_sbuffer_destroy(&request);
-}
-
-void party_leave(struct party_client *client)
-{
-	parties_enter(client->at->all);
-	parties_note(client->at->all, client->at->set.name, "loses its client");
-	home_forget(client->at->home, client);
-	parties_leave(client->at->all);
-}
-
-void party_client_end(struct party_client *client)
-{
-	json_decref(client->answer);
-	client->answer = NULL;
-}
-
-const char *party_answer(const struct party_client *client, const char *key)
-{
-	const char *value = json_string_value(json_object_get(client->answer, key));
-
-	return value ? value : "";
-}
-
-const char *party_refusals(const struct party_client *client)
-{
-	static char out[512];
-	const json_t *list = json_object_get(client->answer, "refused");
-	size_t n = 0;
-
-	out[0] = 0;
-	for (size_t i = 0; i < json_array_size(list) && n < sizeof(out); i++) {
-		const json_t *one = json_array_get(list, i);
-
-		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s%s:%s", i ? " " : "",
-				      json_string_value(json_object_get(one, "node")),
-				      json_string_value(json_object_get(one, "reason")));
-	}
-	return out;
-}
-
-static void pack_start(const struct party_client *client, const char *class_name,
-		       msgpack_sbuffer *out)
-{
-	char *argv[] = {"work", NULL}, *env[] = {NULL};
-	struct spec spec = {.executable = "work", .cwd = "/", .argv = argv, .env = env};
-	msgpack_packer pk;
-	size_t length;
-	void *packed;
-
-	snprintf(spec.job, sizeof(spec.job), "%s", party_answer(client, "job"));
-	snprintf(spec.node, sizeof(spec.node), "%s", party_answer(client, "node"));
-	snprintf(spec.nonce, sizeof(spec.nonce), "%s", party_answer(client, "nonce"));
-	snprintf(spec.class_name, sizeof(spec.class_name), "%s", class_name);
-	assert_int_equal(spec_pack(&spec, &packed, &length, NULL), 0);
-	pack_begin(&pk, out, 1);
-	pack_bin(&pk, "spec", packed, length);
-	free(packed);
-}
-
-int party_launch(struct party_client *client, const char *class_name, struct iocom_err *err)
-{
-	struct parties *all = client->at->all;
-	struct party *to = party_of(all, party_answer(client, "node"));
-	const struct ucred who = {.uid = PARTIES_UID, .gid = PARTIES_UID};
-	struct iocom_err own = {0};
-	msgpack_sbuffer start;
-	int fd, rc;
-
-	err = err ? err : &own;
-	assert_non_null(to);
-	pack_start(client, class_name, &start);
-	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	parties_enter(all);
-	rc = to->runs ? guest_start(to->guest, fd, start.data, (uint32_t)start.size, &who, err)
-		      : -ECONNREFUSED;
-	parties_note(all, to->set.name, "%s %s%s%s", rc ? "does not launch" : "launches",
-		     party_answer(client, "job"), rc ? ": " : "", rc ? err->text : "");
-	parties_leave(all);
-	if (rc)
-		close(fd);
-	msgpack_sbuffer_destroy(&start);
-	return rc;
 }

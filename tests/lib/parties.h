@@ -20,6 +20,7 @@
 
 #include "agent/base/base.h"
 #include "agent/cluster/peers.h"
+#include "agent/gang/gangs.h"
 #include "agent/guest/guest.h"
 #include "agent/home/home.h"
 #include "agent/jobs/journal.h"
@@ -43,6 +44,7 @@ struct party {
 	struct peers peers;
 	struct guest *guest;
 	struct home *home;
+	struct gangs *gangs;
 	struct home_watch watch;
 	struct pulse_jobs jobs;
 	struct iocom_vector load; /* the load without the jobs */
@@ -91,6 +93,10 @@ struct party_submission {
 	bool home_dir;
 	bool ask_only; /* the client only asks where the job would run */
 	bool detach, named;
+	unsigned tasks, per_node; /* tasks 0: no gang; per_node 0: not said */
+	const char *only;	  /* NULL: any */
+	bool oversubscribe, keep_going;
+	const char *class_name; /* NULL: none */
 };
 
 struct parties {
@@ -140,7 +146,12 @@ void party_client_end(struct party_client *client);
  * Returns as guest_start does.
  */
 int party_launch(struct party_client *client, const char *class_name, struct iocom_err *err);
+/* The same for part NUMBER of a gang, at its node. */
+int party_launch_part(struct party_client *client, unsigned number, struct iocom_err *err);
 void parties_finish(struct parties *all, const char *job, uint8_t kind, uint32_t value);
+/* The same with what its shim says of the end. */
+void parties_fail(struct parties *all, const char *job, uint8_t kind, uint32_t value,
+		  const char *text);
 /* Returns a text member of the answer; "": there is none. */
 const char *party_answer(const struct party_client *client, const char *key);
 /* Returns "n2:owner n3:memory": the nodes that refused, in order, with their reasons. */

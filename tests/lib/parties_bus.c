@@ -9,6 +9,7 @@
 #include "agent/cluster/peer_message.h"
 #include "user/clock.h"
 #include "user/pack.h"
+#include "user/gang_name.h"
 
 /* the mark of a node's questions to itself, as in peer_requests.c */
 #define OWN_TICKET (1ull << 63)
@@ -199,11 +200,15 @@ static int bus_unreachable(struct party *from, struct party *to, const char *nod
 	return to ? 0 : iocom_err_set(err, -EHOSTUNREACH, "there is no node %s", node);
 }
 
-/* A job that anybody is asked for is in its home's journal. */
+/* A job that anybody is asked for is in its home's journal; of a part its gang is. */
 static void must_be_known(struct party *from, const struct peer_request *r)
 {
+	char job[SPEC_JOB_MAX];
+
+	if (!gang_part_of(r->job, job, NULL))
+		memcpy(job, r->job, sizeof(job));
 	if (r->type == PEER_ADMIT)
-		parties_must(from->all, party_journal(from, r->job)[0],
+		parties_must(from->all, party_journal(from, job)[0],
 			     "a guest is asked for job %s, which the journal has not", r->job);
 }
 

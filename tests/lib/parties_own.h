@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* What parties.c and parties_bus.c share. */
+/* What parties.c, parties_bus.c and parties_client.c share. */
 #ifndef IOCOM_TESTS_PARTIES_OWN_H
 #define IOCOM_TESTS_PARTIES_OWN_H
 

@@ -3,15 +3,23 @@
 # Runs the checks part by part, each with a limit in minutes, and ends with `N passed, N failed, N
 # skipped`. Usage: run-checks.sh BUILD [PART...]; `all`, or no PART, means the daily parts. Every
 # test prints TAP (cmocka's too). The output of each goes to BUILD/log/.
+# Of the daily parts those that mostly wait run beside those that compute; then come, one at a
+# time, those that measure or decide by how busy the machine is. Named parts run in the given order.
 # AGAIN=1: a failed test of those parts that measure a real machine runs once more at the end,
 # alone, and that counts; the first failure is listed as UNSTEADY, because such a test has a defect.
 set -uo pipefail
 build=${1:-build}
 shift
-parts=("$@")
-daily=(static unit sim fuzz shim attack bpf testbed cluster chaos record asan mix effect)
+parts=("$@") front=() beside=()
 [ ${#parts[@]} -gt 0 ] || parts=(all)
-[ "${parts[0]}" != all ] || parts=("${daily[@]}" "${parts[@]:1}")
+if [ "${parts[0]}" = all ]; then
+	front=(cluster attack chaos testbed)
+	beside=(static unit sim shim asan fuzz)
+	[[ " ${parts[*]:1} " != *" vm "* ]] || beside+=(vm)
+	others=" ${parts[*]:1} "
+	read -ra others <<<"${others/ vm / }"
+	parts=(liveness decisions bpf record mix effect "${others[@]}")
+fi
 # Tests run programs as other users, who must be able to enter this directory. If a directory
 # above is closed to them (a clone in one of mktemp's), everything runs through a mount.
 open_tree() {
@@ -34,12 +42,12 @@ read=()     # the logs of this run
 unsteady=() # tests that failed at first
 # Parts whose tests run beside a real kernel, clocks and disks, which others use as well. In the
 # others a failure is a failure.
-machine=" shim attack liveness bpf testbed cluster run chaos record mix effect vm "
+machine=" shim attack liveness bpf testbed cluster decisions run chaos record mix effect vm "
 declare -A command_of part_of
 postponed=()
 
 # minutes that each test of a part may take
-declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [shim]=4 [attack]=3 [liveness]=8 [bpf]=4 [testbed]=3 [cluster]=7 [run]=7 [chaos]=8 [record]=6 [asan]=6 [mix]=13 [effect]=6 [mpi]=4 [vm]=15 [tsan]=6)
+declare -A minutes=([static]=5 [unit]=3 [sim]=5 [fuzz]=12 [shim]=4 [attack]=3 [liveness]=8 [bpf]=4 [testbed]=3 [cluster]=7 [decisions]=7 [run]=7 [chaos]=8 [record]=6 [asan]=6 [mix]=13 [effect]=6 [mpi]=4 [vm]=15 [tsan]=6)
 
 # Prints the failed results of a TAP log on one line, each with what the test said of it: cmocka
 # prints fail_msg's text before the result, and where it failed behind it.
@@ -110,9 +118,15 @@ tally() { # NAME LOG STATUS SECONDS
 	grep -E '^# \|' "$log" | grep -vE '\|([0-9]+\.[0-9.]+|kernel)$' | sed 's/^# |/    /'
 }
 
-# Tests that were begun and not reported yet, and how many may run at a time.
+# Tests that were begun and not reported yet, and how many may run at a time. The names of testbeds
+# of tests that have company end with the lane and a number.
 begun=()
 wide=1
+lane=
+
+# How many tests run: all jobs of this shell but lanes.
+declare -A lanes=()
+running() { jobs -rp | grep -cvxF "$(printf '%s\n' "${lanes[@]}")"; }
 
 # Parts run with the sanitizers' build within the daily run: the names of their tests begin with
 # this, and each gets the environment that tells it which build to use.
@@ -122,11 +136,13 @@ sanitized=()
 run() { # PART NAME COMMAND...
 	local part=$1 name=$prefix$2 log
 	shift 2
+	# A lane ends with the shell that began it.
+	[ -z "$lane" ] || kill -0 $$ 2>/dev/null || exit 1
 	set -- "${sanitized[@]}" "$@"
 	remember "$part" "$name" "$@"
 	log=$logs/${name//\//_}.log
 	rm -f "$log.end"
-	while [ "${#begun[@]}" -gt 0 ] && [ "$(jobs -rp | wc -l)" -ge "$wide" ]; do
+	while [ "${#begun[@]}" -gt 0 ] && [ "$(running)" -ge "$wide" ]; do
 		wait -n
 		tell
 	done
@@ -134,8 +150,8 @@ run() { # PART NAME COMMAND...
 	# them. Each test that needs a testbed gets one with a name of its own.
 	(
 		began=$SECONDS
-		[ "$wide" -eq 1 ] ||
-			export IOCOM_TESTBED_MARK=${IOCOM_TESTBED_MARK:-iocom}-t$((${#read[@]} + ${#begun[@]}))
+		[ "$wide$lane" = 1 ] ||
+			export IOCOM_TESTBED_MARK=${IOCOM_TESTBED_MARK:-iocom}-t$lane$((${#read[@]} + ${#begun[@]}))
 		timeout --kill-after=20 "${minutes[$part]}m" env --default-signal=INT,QUIT "$@" \
 			>"$log" 2>&1 </dev/null
 		echo "$? $((SECONDS - began))" >"$log.end"
@@ -166,14 +182,16 @@ finish() {
 	done
 }
 
-# Runs several tests at a time, for tests that mostly wait and disturb no other.
+# Runs several tests at a time, for tests that disturb no other.
 widely() { # COMMAND...
-	wide=$(nproc)
+	wide=${width:-$(nproc)}
 	[ "$wide" -lt 4 ] || wide=4
 	"$@"
 	finish
 	wide=1
 }
+# The same for tests that mostly wait.
+waiting() { local width=$(($(nproc) * 2)); widely "$@"; }
 
 # A plain command as one test.
 run_command() { # PART NAME COMMAND...
@@ -215,13 +233,27 @@ unit_tests() { run_scripts unit tests/unit/test_*.sh; run_binaries unit unit; }
 part_unit() { widely unit_tests; }
 sim_tests() { run_binaries sim sim; run_scripts sim tests/sim/test_*.sh; }
 part_sim() { widely sim_tests; }
-part_fuzz() { run fuzz fuzz bash tests/fuzz/run.sh build/fuzz 3,8; }
-part_shim() { widely run_binaries shim shim; }
+part_fuzz() { run fuzz fuzz ${lane:+nice -n 5} bash tests/fuzz/run.sh build/fuzz 3,8; }
+# Some tests run again with jobs that can move: such a job is as any other, but for its pids.
+shim_tests() {
+	local name
+	if [ "${#sanitized[@]}" -gt 0 ] || [ -n "${IOCOM_SANITIZED:-}" ]; then
+		run_binaries shim shim
+		return
+	fi
+	[ ! -e tests/lib/criu.sh ] || IOCOM_CRIU=$(bash tests/lib/criu.sh) && export IOCOM_CRIU
+	run_binaries shim shim
+	finish # a test counts the processes that it has left
+	for name in streams attach recover spare; do
+		[ ! -e "tests/shim/test_$name.c" ] || run shim "shim/test_$name/migratable" env STAGE_MIGRATABLE=1 "$build/tests/shim/test_$name"
+	done
+}
+part_shim() { widely shim_tests; }
 # The floods of test_liveness.sh would keep any test beside it waiting.
 part_attack() {
 	local alone=tests/attack/test_liveness.sh others=(tests/attack/test_*.sh)
-	widely run_scripts attack "${others[@]/$alone/}"
-	run_scripts liveness "$alone"
+	waiting run_scripts attack "${others[@]/$alone/}"
+	[ -n "$daily" ] || part_liveness
 }
 part_liveness() { run_scripts liveness tests/attack/test_liveness.sh; }
 # The scripts run iocomd, which other parts run with the sanitizers, too.
@@ -239,12 +271,12 @@ part_vm() {
 	for suite in "${suites[@]}"; do
 		while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
 		remember vm "vm/$suite" bash tests/vm/guest.sh "$build" "$suite"
-		bash tests/vm/guest.sh "$build" "$suite" >"$logs/vm_$suite.log" 2>&1 </dev/null &
+		${lane:+nice -n 5} bash tests/vm/guest.sh "$build" "$suite" >"$logs/vm_$suite.log" 2>&1 </dev/null &
 		pids[$suite]=$!
 	done
 	remember vm vm/nfs bash tests/vm/nfs.sh "$build" trixie
 	while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
-	bash tests/vm/nfs.sh "$build" trixie >"$logs/vm_nfs.log" 2>&1 </dev/null
+	${lane:+nice -n 5} bash tests/vm/nfs.sh "$build" trixie >"$logs/vm_nfs.log" 2>&1 </dev/null
 	tally vm/nfs "$logs/vm_nfs.log" $? "$((SECONDS - began_all))"
 	for suite in "${suites[@]}"; do
 		wait "${pids[$suite]}"
@@ -255,23 +287,18 @@ part_testbed() { run_scripts testbed tests/testbed/test_*.sh; }
 # Decisions depend on how busy this machine is, so nothing may run beside them.
 part_cluster() {
 	local alone=tests/cluster/test_decisions.sh others=(tests/cluster/test_*.sh)
-	run_scripts cluster "$alone"
-	widely run_scripts cluster "${others[@]/$alone/}"
+	[ -n "$daily" ] || part_decisions
+	waiting run_scripts cluster "${others[@]/$alone/}"
 }
+part_decisions() { run_scripts decisions tests/cluster/test_decisions.sh; }
 part_run() { run_scripts run tests/cluster/test_run.sh; }
 # The judge comes first: what it accepts must be right.
 part_chaos() {
-	# It mostly waits, so the sanitizers' build runs meanwhile.
-	local building=
-	if [[ " ${parts[*]} " == *" asan "* ]]; then
-		nice -n 19 make --no-print-directory BUILD=build/asan SANITIZE=address,undefined \
-			tests >"$logs/asan-build.log" 2>&1 </dev/null &
-		building=$!
-	fi
 	run chaos chaos/judge python3 -B tests/chaos/test_judge.py
 	run chaos chaos/bed python3 -B tests/chaos/test_bed.py
 	run chaos chaos/chaos.sh env "ROUNDS=${ROUNDS:-20}" bash tests/chaos/chaos.sh
-	[ -z "$building" ] || wait "$building"
+	run chaos chaos/test_gangs python3 -B tests/chaos/test_gangs.py
+	run chaos chaos/gangs.sh env ROUNDS=5 bash tests/chaos/gangs.sh
 }
 part_record() { run_scripts record tests/cluster/record.sh; }
 part_mpi() { run_scripts mpi tests/cluster/mpi.sh; }
@@ -285,7 +312,7 @@ part_tsan() { run_scripts tsan tests/tsan/test_*.sh; }
 # Without the monitor, which takes as long as two other parts: `make asan` has it.
 part_asan() {
 	local part build=build/asan prefix=""
-	run_command asan asan-build make --no-print-directory -j"$(nproc)" BUILD=$build \
+	run_command asan asan-build ${lane:+nice -n 5} make --no-print-directory -j"$(nproc)" BUILD=$build \
 		SANITIZE=address,undefined tests
 	prefix=asan/
 	local sanitized=(env IOCOM_SANITIZED=1 "IOCOM_BUILD=$PWD/$build")
@@ -293,12 +320,67 @@ part_asan() {
 }
 
 took=""
-for part in "${parts[@]}"; do
-	echo "== $part (budget ${minutes[$part]} min a test)"
-	began_part=$SECONDS
-	"part_$part"
-	took+="$part $((SECONDS - began_part)), "
-done
+run_parts() { # PART...
+	local part began_part
+	for part in "$@"; do
+		echo "== $part (budget ${minutes[$part]} min a test)"
+		began_part=$SECONDS
+		"part_$part"
+		took+="$part $((SECONDS - began_part)), "
+	done
+}
+
+# Runs parts in a shell of their own, beside what follows; `join` prints what they said and counts
+# it. What only computes gives way to what waits.
+apart() { # LANE PART...
+	(
+		lane=$1
+		shift
+		took="("
+		run_parts "$@"
+		took="${took%, } beside), "
+		state >"$logs/lane.$lane.state"
+	) >"$logs/lane.$1" 2>&1 </dev/null &
+	lanes[$1]=$!
+}
+
+# Prints what a lane has found as commands that add it to another shell's.
+state() {
+	local name
+	echo "((passed += $passed, failed += $failed, skipped += $skipped))"
+	for name in failures read unsteady postponed; do
+		local -n list=$name
+		[ ${#list[@]} -eq 0 ] || echo "$name+=(${list[*]@Q})"
+	done
+	for name in "${postponed[@]}"; do
+		printf 'part_of[%q]=%q command_of[%q]=%q\n' "$name" "${part_of[$name]}" "$name" \
+			"${command_of[$name]}"
+	done
+	echo "took+=${took@Q}"
+}
+
+join() { # LANE
+	local log=$logs/lane.$1
+	wait "${lanes[$1]}"
+	cat "$log"
+	if [ -s "$log.state" ]; then
+		# shellcheck disable=SC1090
+		. "$log.state"
+	else
+		failed=$((failed + 1))
+		failures+=("lane $1: ended early")
+	fi
+}
+
+daily=
+if [ ${#beside[@]} -gt 0 ]; then
+	daily=yes
+	rm -f "$logs"/lane.*
+	apart b "${beside[@]}"
+	run_parts "${front[@]}"
+	join b
+fi
+run_parts "${parts[@]}"
 began_part=$SECONDS
 run_postponed
 took+="again $((SECONDS - began_part))"

@@ -3,6 +3,7 @@
 #include "tests/lib/shims.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,8 @@ struct shim {
 	int wake, leash; /* our end; the agent's, or -1 */
 	bool runs;
 	struct launch_event events[EVENTS_MAX];
+	bool stubborn; /* SIGTERM does not end it */
+	unsigned signals;
 	unsigned first, count; /* the events that the agent has not read yet */
 };
 
@@ -301,10 +304,17 @@ static int in_memory_secret(const char *jobs_dir, const char *job, uint8_t secre
 
 static int in_memory_signal_ask(const char *run_dir, const char *job, int signal)
 {
+	struct shim *s = shim_find(job);
+	int fd;
+
 	(void)run_dir;
-	(void)job;
-	(void)signal;
-	return -ESRCH;
+	if (!s || !s->runs)
+		return -ESRCH;
+	fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK); /* the answer is there at once */
+	s->signals++;
+	if (signal == SIGKILL || (signal == SIGTERM && !s->stubborn))
+		shim_exit(s, 1, (uint32_t)signal, "");
+	return fd < 0 ? -errno : fd;
 }
 
 static int in_memory_signal_answer(int fd)
@@ -369,12 +379,27 @@ void shims_tick(void)
 			shim_exit(s, 3, LEASE_OUTCOME, "its lease is over");
 }
 
-void shims_finish(const char *job, uint8_t kind, uint32_t value)
+void shims_ignore_term(const char *job)
 {
 	struct shim *s = shim_find(job);
 
 	if (s)
-		shim_exit(s, kind, value, "");
+		s->stubborn = true;
+}
+
+unsigned shims_signals(const char *job)
+{
+	const struct shim *s = shim_find(job);
+
+	return s ? s->signals : 0;
+}
+
+void shims_finish(const char *job, uint8_t kind, uint32_t value, const char *text)
+{
+	struct shim *s = shim_find(job);
+
+	if (s)
+		shim_exit(s, kind, value, text);
 }
 
 bool shims_runs(const char *job)

@@ -28,7 +28,11 @@ uint64_t shims_due_ns(void);
 /* Ends the jobs whose leases are over. */
 void shims_tick(void);
 /* Ends JOB with a kind and value as in launch.h. */
-void shims_finish(const char *job, uint8_t kind, uint32_t value);
+void shims_finish(const char *job, uint8_t kind, uint32_t value, const char *text);
+/* JOB ignores SIGTERM; else that, and SIGKILL, ends a job at once. */
+void shims_ignore_term(const char *job);
+/* How many signals JOB has got. */
+unsigned shims_signals(const char *job);
 bool shims_runs(const char *job);
 /* The most that ran at a time of one class. */
 unsigned shims_most(void);

@@ -174,6 +174,9 @@ static void fill_spec(struct stage *stage, const struct want *want, struct spec 
 		.tty = want->tty,
 		.detach = want->detach,
 		.spool_bytes = want->spool_bytes,
+		.migratable = want->migratable || (!want->gang && getenv("STAGE_MIGRATABLE")),
+		.gang = want->gang,
+		.gang_length = want->gang_length,
 	};
 	snprintf(spec->job, sizeof(spec->job), "stage-%d-%u", getpid(), ++stage->sequence);
 	if (want->limit.soft)

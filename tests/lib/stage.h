@@ -42,7 +42,7 @@ struct want {
 	uint64_t lease_ms;  /* length of the lease from now on; 0: no lease */
 	bool lease_is_over; /* there is one, which ended when the machine started */
 	struct launch_renew renew;
-	bool detach;
+	bool detach, migratable;
 	uint64_t spool_bytes;
 	uint64_t spill_less; /* bytes that the client may leave less than SHIM_SPILL_MAX */
 	struct launch_spare *spare;
@@ -50,6 +50,8 @@ struct want {
 	const char *jobs; /* another jobs directory */
 	bool flat;	  /* the cgroup is jobs/JOB, as an agent without groups of users has it */
 	struct cgroup_limits user_limits; /* of the user's group */
+	void *gang;			  /* the packed plan of a gang's part; NULL: it is none */
+	size_t gang_length;
 };
 
 struct job {

@@ -198,6 +198,9 @@ static int make_home(struct whole *w, struct iocom_err *err)
 	peers_serve(&w->peers, PEER_PROGRESS, home_on_progress, w->home);
 	peers_serve(&w->peers, PEER_RENEW, home_on_renew, w->home);
 	peers_serve(&w->peers, PEER_ATTACH, home_on_attach, w->home);
+	if (gangs_new(&w->front.gangs, &(struct gangs_config){.base = &w->base, .home = w->home},
+		      err))
+		return -ENOMEM;
 	return 0;
 }
 
@@ -299,6 +302,7 @@ void whole_free(struct whole *w)
 	peers_stop(&w->peers);
 	front_stop(&w->front);
 	guest_free(w->guest);
+	gangs_free(w->front.gangs);
 	home_free(w->home);
 	profile_close(w->profiles);
 	journal_close(w->journal);

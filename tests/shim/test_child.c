@@ -457,7 +457,7 @@ static const char *limits_of_session(struct stage *stage, rlim_t session, rlim_t
 		getrlimit((__rlimit_resource_t)i, &identity.session.limits[i]);
 	identity.session.limits[RLIMIT_NOFILE] = (struct rlimit){session, session};
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &agents), 0);
-	assert_int_equal(child_start(&child, &order, &identity, &group, &err), 0);
+	assert_int_equal(child_start(&child, &order, &identity, &group, NULL, &err), 0);
 	p.fd = child.stdio[1];
 	assert_int_equal(poll(&p, 1, 30000), 1);
 	n = read(p.fd, text, sizeof(text) - 1);

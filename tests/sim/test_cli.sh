@@ -404,6 +404,13 @@ tap_is "iocom place --view decides as the simulator did" \
 	"$(timeout 20 "$build/iocom" place --view v.json --policy io-re --json | jq -c '[.home, .node, .nodes, .tied]')" \
 	"$(jq -c '.plan | [.home, .node, .nodes, .tied]' <<<"$recorded")"
 
+sim run --workload gen:com,jobs=40,messages_per_ms=0.5 --nodes 6xcom --policy least-delay --seeds 1 \
+	--record g.rec.gz
+sim replay g.rec.gz --check --json >out
+tap_is "so are jobs whose tasks are placed all at once" \
+	"$(jq -c '[.decisions, .placements_same, .plans_same]' out)" '[40,40,40]'
+tap_is "with what binds them" "$(gzip -dc g.rec.gz | jq -r 'select(.record == "decision") | .plan.gang.bound' | sort -u)" communication
+
 # --- the output for people fits a screen, names the best policy and what the trace lacks
 wide() { awk 'length > 80' "$1"; }
 sim replay "$data/csd.csv" --policy nlb,cpu-re,iocm-re --force --out screen >out

@@ -122,6 +122,46 @@ static void flows_share_the_ports(void **state)
 	bench_free(&b);
 }
 
+/* Four tasks of 100 ms that send 1 MB each to the master: over slow links they stay together. */
+static void least_delay_weighs_messages_against_processors(void **state)
+{
+	static const struct {
+		double mb_per_s;
+		bool whole;
+		double end;
+	} cases[] = {
+		{0.1, true, 400},	 /* one node: 4 x 100 ms, no messages */
+		{1000, true, 100 + 3},	 /* one each: 3 MB into the master's port of 1,000 MB/s */
+		{0.1, false, 100 + 3e4}, /* a task after the other, each to an idle node */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sim_result r;
+		struct seen seen;
+		struct sim_job *j;
+		struct bench b;
+
+		bench_init(&b, "4xfc");
+		b.policy = "least-delay";
+		b.params.network_latency_ms = 0;
+		b.params.rules.fixed_cost_ms = 0;
+		b.params.switch_ms = 0;
+		b.params.whole_gangs = cases[i].whole;
+		for (int n = 0; n < 4; n++)
+			b.cluster.machines[n].network_mb_per_s = cases[i].mb_per_s;
+		j = bench_job(&b, 0, 0, 100);
+		j->tasks = 4;
+		j->messages_per_ms = 1;
+		j->message_kb = 10;
+		bench_see(&b, &r, &seen);
+		assert_close(seen.end[0], cases[i].end, 1);
+		assert_conserved(&r);
+		sim_result_free(&r);
+		bench_free(&b);
+	}
+}
+
 /* A flow starts while another is half done: 500 KB alone, then at half the rate. */
 static void flows_of_two_jobs_meet(void **state)
 {
@@ -329,6 +369,7 @@ int main(void)
 		cmocka_unit_test(the_slowest_task_decides_each_phase),
 		cmocka_unit_test(given_accesses_are_dealt_out_to_the_phases),
 		cmocka_unit_test(flows_share_the_ports),
+		cmocka_unit_test(least_delay_weighs_messages_against_processors),
 		cmocka_unit_test(flows_of_two_jobs_meet),
 		cmocka_unit_test(messages_inside_a_node_are_free_if_asked),
 		cmocka_unit_test(migration_preserves_work),

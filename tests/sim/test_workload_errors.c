@@ -229,6 +229,11 @@ static void test_recording(void **state)
 	assert_null(workload_open(SAMPLES "recording.jsonl", &o, &err));
 	assert_string_equal(err.text, SAMPLES
 			    "recording.jsonl: job 0: expected a home from 0 to 0, found \"1\"");
+	snprintf(text, sizeof(text), "%s%s%.*s,\"write_fraction\":1.5}\n", header, node,
+		 (int)strlen(job) - 2, job);
+	assert_null(workload_open_memory(text, strlen(text), "t", NULL, &err));
+	assert_string_equal(err.text,
+			    "t: job 1: expected a write_fraction from 0 to 1, found \"1.5\"");
 	snprintf(text, sizeof(text), "%s%s%s", header, node, job);
 	w = must_open_text(text, NULL);
 	assert_string_equal(workload_info(w)->note,

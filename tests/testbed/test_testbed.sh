@@ -82,9 +82,9 @@ print(blocks() - first, "%.1f" % ((time.time() - began) * 1e3))
 os.kill(other, 9)'
 running() { pgrep -f "^sleep $SLEEP$"; }
 
-out=$(says "$TESTBED" up --nodes 2 --no-agents --disk 20,5 --cpu 0.25 --mem 1000,100 --net 100mbit)
+out=$(says "$TESTBED" up --nodes 2 --no-agents --disk 20,5 --cpu 0.25 --mem 1000,100 --net 100mbit,200mbit)
 tap_like "up" "$out" '2 nodes up in .* \[0\]$'
-tap_like "up again: says so" "$(says "$TESTBED" up --nodes 2 --no-agents --disk 20,5 --cpu 0.25 --mem 1000,100 --net 100mbit)" 'already up.*\[0\]$'
+tap_like "up again: says so" "$(says "$TESTBED" up --nodes 2 --no-agents --disk 20,5 --cpu 0.25 --mem 1000,100 --net 100mbit,200mbit)" 'already up.*\[0\]$'
 tap_like "up in another shape: refused" "$(says "$TESTBED" up --nodes 3 --no-agents)" 'another shape.*testbed down first \[1\]$'
 tap_is "status --json" "$("$TESTBED" status --json | jq -c '[.up, (.nodes[] | .name, .disk_mb_per_s, .memory_mb, .munged)]')" \
 	'[true,"n1",20,1000,"running","n2",5,100,"running"]'
@@ -172,7 +172,7 @@ c = socket.create_connection(("10.77.0.2", 7999)); t = time.time()
 c.sendall(bytes(4000000)); c.shutdown(socket.SHUT_WR); c.recv(1); print("%.3f" % (time.time() - t))')
 tap_calc "4 MB over a link of 100 Mbit/s take $took s, not less" "$took > 0.28"
 tap_like "and it is shaped to that each way" "$(on n1 tc qdisc show dev eth0) $(on n2 tc qdisc show dev eth0)" \
-	' rate 100Mbit .* rate 100Mbit '
+	' rate 100Mbit .* rate 200Mbit '
 
 # Limits.
 on n1 sh -c 'head -c 150000000 /dev/zero | tail -c 150000000' | wc -c >"$SCRATCH/n1"
@@ -205,7 +205,7 @@ writes() { [ "$(charged n1)" != "$before" ]; }
 until_true 60 writes
 until_true 60 running
 kill -9 "$(cat "$STATE/n1/disk/nbdkit.pid")" "$(cat "$STATE/n2/disk/nbdfuse.pid")" "$(cat "$STATE/n2/munge/pid")"
-tap_like "up over a damaged testbed: refused" "$(says "$TESTBED" up --nodes 2 --no-agents --disk 20,5 --cpu 0.25 --mem 1000,100 --net 100mbit)" \
+tap_like "up over a damaged testbed: refused" "$(says "$TESTBED" up --nodes 2 --no-agents --disk 20,5 --cpu 0.25 --mem 1000,100 --net 100mbit,200mbit)" \
 	"damaged \(n1's disk is gone, n2's munged is gone\): .* \[1\]$"
 rm -f "$STATE/shape"
 tap_like "down after kill -9 and without its state file" "$(says "$TESTBED" down)" 'testbed: down \[0\]$'
@@ -232,7 +232,7 @@ tap_is "a failed up leaves nothing" "$(remains)" ""
 tap_like "no agent to start" "$(IOCOM_BUILD=$SCRATCH says "$TESTBED" up --nodes 1 --disk 0)" 'no .*/iocomd and iocom-shim: run make.* \[1\]$'
 tap_like "exec when down" "$(says on n1 true)" 'no testbed is up.* \[1\]$'
 for bad in "--nodes 0" "--nodes x" "--nodes 2 --disk 20,x" "--nodes 1 --disk 5,5" "--nodes 1 --mem 0" "--nodes 1 --cpu -1" \
-	"--nodes 1 --net fast" "--nodes 1 --disk 5," "--disk 5" "--nodes 1 --colour red" "--nodes"; do
+	"--nodes 1 --net fast" "--nodes 2 --net 1gbit,fast" "--nodes 1 --net 1gbit,1gbit" "--nodes 1 --disk 5," "--disk 5" "--nodes 1 --colour red" "--nodes"; do
 	# shellcheck disable=SC2086
 	tap_like "usage: up $bad" "$(says "$TESTBED" up $bad)" '^testbed: up: .*; see testbed --help \[2\]$'
 done

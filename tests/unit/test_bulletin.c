@@ -288,6 +288,30 @@ static void test_caches(void **state)
 	json_decref(document);
 }
 
+/* A node with slots tells them behind the caches, which it has or not. */
+static void test_slots(void **state)
+{
+	struct iocom_vector own = make("own"), back;
+	json_t *document = json_object();
+
+	(void)state;
+	assert_int_equal(vector_json(&own, document), 0);
+	assert_null(json_object_get(document, "slots"));
+	own.slots = 64;
+	own.slots_free = 7;
+	(void)vector_packed(&own, &back);
+	assert_memory_equal(&back, &own, sizeof(own));
+	assert_int_equal(vector_json(&own, document), 0);
+	assert_null(json_object_get(document, "cache_jobs"));
+	assert_int_equal(vector_json_read(document, &back), 0);
+	assert_int_equal(back.slots, 64);
+	assert_int_equal(back.slots_free, 7);
+	own.cache_jobs = 3;
+	(void)vector_packed(&own, &back);
+	assert_memory_equal(&back, &own, sizeof(own));
+	json_decref(document);
+}
+
 /* A newer agent adds keys to the map and values to the end of a vector: this one skips them. */
 static void test_newer(void **state)
 {
@@ -299,7 +323,7 @@ static void test_newer(void **state)
 	uint64_t bad = 0;
 
 	(void)state;
-	own.cache_jobs = 1; /* else the last values are not sent */
+	own.slots = own.slots_free = 1; /* else the last values are not sent */
 	msgpack_sbuffer_init(&vector);
 	msgpack_packer_init(&pk, &vector, msgpack_sbuffer_write);
 	vector_pack(&pk, &own);
@@ -498,6 +522,7 @@ int main(void)
 		cmocka_unit_test(test_declared_beyond_range),
 		cmocka_unit_test(test_out_of_range),
 		cmocka_unit_test(test_older),
+		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_newer),
 		cmocka_unit_test(test_caches),
 		cmocka_unit_test(test_damage),

@@ -52,7 +52,7 @@ offers() {
 }
 tap_is "a command" "$(offers iocom ex)" explain
 tap_is "all commands" "$(offers iocom '' | tr ' ' '\n')" "$(listed | sort)"
-tap_is "its options" "$(offers iocom jobs --)" "--all --here --json --limit --run-dir --wide"
+tap_is "its options" "$(offers iocom jobs --)" "--all --here --json --limit --parts --run-dir --wide"
 tap_is "jobs" "$(offers iocom wait '')" "last n1-4f1c09aa-17 n2-0badcafe-3"
 tap_is "those of one node" "$(offers iocom explain n2)" n2-0badcafe-3
 tap_is "kill: those that run" "$(offers iocom kill -INT '')" "last n1-4f1c09aa-17"

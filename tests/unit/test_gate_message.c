@@ -408,6 +408,17 @@ static void test_setup(void **state)
 	}
 }
 
+static void test_places(void **state)
+{
+	const struct gate_place place = {.address = "10.0.0.1", .port = 7700};
+
+	(void)state;
+	assert_true(gate_place_is(&place, "10.0.0.1", 7700));
+	assert_false(gate_place_is(&place, "10.0.0.1", 7701));
+	assert_false(gate_place_is(&place, "10.0.0.10", 7700));
+	assert_false(gate_place_is(&place, "10.0.0.", 7700));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -415,7 +426,7 @@ int main(void)
 		cmocka_unit_test(test_strings),	     cmocka_unit_test(test_bools),
 		cmocka_unit_test(test_numbers),	     cmocka_unit_test(test_vectors),
 		cmocka_unit_test(test_more_vectors), cmocka_unit_test(test_tails),
-		cmocka_unit_test(test_setup),
+		cmocka_unit_test(test_setup),	     cmocka_unit_test(test_places),
 	};
 
 	return cmocka_run_group_tests_name("gate_message", tests, NULL, NULL);

@@ -25,7 +25,7 @@ tap_is "make install" "$?" 0
 tap_is "PAM's service file" "$(same "$service" "$sample") $(stat -c %a "$service")" "same 644"
 tap_like "it is said that PAM is on" "$said" "$service: the jobs of iocom use PAM"
 tap_is "the sample for later" "$(same "$kept" "$sample")" same
-for program in sbin/iocomd bin/iocom libexec/iocom/iocom-shim; do
+for program in sbin/iocomd bin/iocom libexec/iocom/iocom-shim libexec/iocom/iocom-init libexec/iocom/iocom-hold libexec/iocom/iocom-tasks; do
 	tap_is "$program" "$(test -x "$dir/root/usr/$program" && echo there)" there
 done
 tap_is "bash's completion" "$(same "$dir/root/usr/share/bash-completion/completions/iocom" "$here/balancer/iocom.bash-completion")" same

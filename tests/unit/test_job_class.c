@@ -132,9 +132,25 @@ static void test_bounds(void **state)
 	free(text);
 }
 
+static void test_command(void **state)
+{
+	char *const words[] = {(char *)"env",	  (char *)"A=1", (char *)"taskset", (char *)"0x3",
+			       (char *)"timeout", (char *)"-k",	 (char *)"1",	    (char *)"5",
+			       (char *)"./ring",  (char *)"-n",	 (char *)"2",	    NULL};
+	char *const plain[] = {(char *)"./ring", NULL}, *const nothing[] = {(char *)"nice", NULL};
+	char *const text[] = {(char *)"sh", (char *)"-c", (char *)"./ring", NULL};
+
+	(void)state;
+	assert_ptr_equal(job_class_command(words), &words[8]);
+	assert_ptr_equal(job_class_command(plain), plain);
+	assert_ptr_equal(job_class_command(text), text);
+	assert_null(job_class_command(nothing));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_examples),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_bounds),

@@ -44,6 +44,10 @@ static void test_kinds(void **state)
 	is("n2-4F1C09AA-17", JOB_NAME_SHORT, "n2-4F1C09AA", "17");
 	is("n2-4f1c09ag-17", JOB_NAME_SHORT, "n2-4f1c09ag", "17");
 	is("4f1c09aa-17", JOB_NAME_SHORT, "4f1c09aa", "17");
+	/* parts of a gang */
+	is("17.3", JOB_NAME_SHORT, "", "17.3");
+	is("n2-17.3", JOB_NAME_SHORT, "n2", "17.3");
+	is("n2-4f1c09aa-17.1023", JOB_NAME_WHOLE, "n2", "17.1023");
 }
 
 static void test_odd(void **state)
@@ -66,6 +70,13 @@ static void test_odd(void **state)
 		"*-17",
 		"n2-*",
 		"1234567890123456789",
+		"17.",
+		"n2-17.",
+		".3",
+		"n2-.3",
+		"17.3.1",
+		"17.x",
+		"17.10233",
 		"Last",
 		"lasting",
 	};
@@ -102,6 +113,11 @@ static void test_what_short_names_mean(void **state)
 	fits("n2-17", "n2-x-4f1c09aa-17", false);
 	fits("n2-17", "n3-4f1c09aa-17", false);
 	fits("n2-17", "n2-4f1c09aa-18", false);
+	/* A gang's short name does not mean its parts, nor the reverse. */
+	fits("17", "n2-4f1c09aa-17.0", false);
+	fits("17.0", "n2-4f1c09aa-17", false);
+	fits("17.0", "n2-4f1c09aa-17.0", true);
+	fits("n2-17.1", "n2-4f1c09aa-17.10", false);
 }
 
 static void test_patterns(void **state)

@@ -243,7 +243,7 @@ static void test_migration(void **state)
 	assert_string_equal(journal_backup(j), backup);
 	check_new(j);
 	journal_close(j);
-	assert_int_equal(ask(path, "PRAGMA user_version"), 3);
+	assert_int_equal(ask(path, "PRAGMA user_version"), 5);
 	assert_old(backup);
 	assert_int_equal(stat(backup, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
@@ -355,10 +355,57 @@ static void test_version_2(void **state)
 	assert_int_equal(journal_home_end(j, &end, &err), 0);
 	journal_close(j);
 	assert_int_equal(ask(path, "SELECT sum(slowdown) FROM home"), 4);
-	assert_int_equal(ask(path, "PRAGMA user_version"), 3);
+	assert_int_equal(ask(path, "PRAGMA user_version"), 5);
 	assert_int_equal(ask(copy, "SELECT count(*) FROM pragma_table_info('home')"
 				   " WHERE name='slowdown'"),
 			 0);
+	unlink(copy);
+}
+
+static void take_ordinary(void *arg, const struct journal_job *job)
+{
+	assert_int_equal(job->tasks, 0);
+	assert_string_equal(job->gang, "");
+	++*(int *)arg;
+}
+
+static void count_gang(void *arg, const struct journal_job *job)
+{
+	assert_true(job->tasks > 0);
+	++*(int *)arg;
+}
+
+/* A file of version 4, as the release before wrote it: its jobs are ordinary, new ones may not be.
+ */
+static void test_version_4(void **state)
+{
+	const struct journal_job gang = {.job = "n1-1-90", .node = "", .tasks = 6};
+	const struct journal_job part = {
+		.job = "n1-1-90.0", .node = "n2", .tasks = 6, .gang = gang.job};
+	char copy[96];
+	struct journal *j = NULL;
+	int n = 0;
+
+	(void)state;
+	make_old();
+	assert_int_equal(journal_open(&j, path, &err), 0);
+	journal_close(j);
+	j = NULL;
+	tell(path, "ALTER TABLE home DROP COLUMN tasks; ALTER TABLE home DROP COLUMN gang;"
+		   "PRAGMA user_version=4");
+	assert_int_equal(journal_open(&j, path, &err), 0);
+	snprintf(copy, sizeof(copy), "%s.v4-backup", path);
+	assert_string_equal(journal_backup(j), copy);
+	assert_int_equal(journal_list(j, (uid_t)-1, true, 100, take_ordinary, &n), 0);
+	assert_int_equal(n, JOBS + 1);
+	assert_int_equal(journal_submit(j, &gang, &err), 0);
+	assert_int_equal(journal_submit(j, &part, &err), 0);
+	n = 0;
+	assert_int_equal(journal_gangs(j, count_gang, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(journal_gang_parts(j, gang.job, count_gang, &n), 0);
+	assert_int_equal(n, 2);
+	journal_close(j);
 	unlink(copy);
 }
 
@@ -371,12 +418,12 @@ static void test_newer(void **state)
 	assert_int_equal(journal_open(&j, path, &err), 0);
 	journal_close(j);
 	j = NULL;
-	tell(path, "PRAGMA user_version=4");
+	tell(path, "PRAGMA user_version=6");
 	assert_int_equal(journal_open(&j, path, &err), -ENOTSUP);
 	assert_null(j);
 	assert_non_null(strstr(err.text, "the job journal"));
-	assert_non_null(strstr(err.text, "layout version 4"));
-	assert_non_null(strstr(err.text, "versions up to 3"));
+	assert_non_null(strstr(err.text, "layout version 6"));
+	assert_non_null(strstr(err.text, "versions up to 5"));
 	assert_int_equal(ask(path, "SELECT count(*) FROM home"), JOBS + 1);
 }
 
@@ -385,7 +432,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_migration), cmocka_unit_test(test_first_layout),
 		cmocka_unit_test(test_failure),	  cmocka_unit_test(test_version_1),
-		cmocka_unit_test(test_version_2), cmocka_unit_test(test_newer),
+		cmocka_unit_test(test_version_2), cmocka_unit_test(test_version_4),
+		cmocka_unit_test(test_newer),
 	};
 	char command[80];
 	int rc;

@@ -16,7 +16,8 @@ ARGUMENTS_MAX LINKS_MAX PLACE_MAX METRICS_LABELS_MAX METRICS_LABEL_MAX NESTING_M
 PEER_TEXT_MAX CONTROL_BODY_MAX GREETING_CLUSTER_MAX GREETING_HEAD_MAX GREETING_HELLO_MAX GREETING_WELCOME_MAX SENTENCE_MAX
 BULLETIN_HEAD_MAX VALUE_MAX INTERVAL_MAX_MS RECONNECT_MAX_MS
 CAPABILITIES_MAX GAP_MAX GATE_CONTROL_MAX GATE_FDS_MAX GATE_FIELDS_MAX GATE_PACKET_MAX GATE_SENTENCE_MAX NAMES_ADDRESSES_MAX
-NAMES_WHY_MAX NET_HTTP_PAGE_MAX NET_HTTP_REQUEST_MAX NET_STREAM_DISCARD_MAX SYNTHETIC_BYTES_MAX SYNTHETIC_LOADS_MAX TCP_URL_MAX ARENAS_MAX"
+NAMES_WHY_MAX NET_HTTP_PAGE_MAX NET_HTTP_REQUEST_MAX NET_STREAM_DISCARD_MAX SYNTHETIC_BYTES_MAX SYNTHETIC_LOADS_MAX TCP_URL_MAX ARENAS_MAX
+TALKS_JOBS_MAX TALKS_PAIRS_MAX TALKS_RANKS_MAX"
 # Shown elsewhere: never the narrower bound (each stream has a source), or who fills them waits.
 elsewhere="ADDRESS_LIMIT_MAX GATE_QUESTIONS_MAX GATE_STREAMS_MAX"
 bounds() { # FILE...
@@ -27,8 +28,8 @@ missing() { # the bounds in standard input that are neither in FILE nor sizes
 		grep -qw -- "$name" "$1" || grep -qw -- "$name" <<<"$sizes $elsewhere" || echo "$name"
 	done | paste -sd ' '
 }
-# The shim is a separate program: it holds only one job.
-mapfile -t sources < <(find "$here/agent" -name '*.[ch]' -not -path '*/shim/*')
+# The shim and the launchers are programs of their own: each holds only one job.
+mapfile -t sources < <(find "$here/agent" -name '*.[ch]' -not -path '*/shim/*' -not -path '*/tasks/*' -not -path '*/pmix/*')
 tap_calc "the agent has bounds" "$(bounds "${sources[@]}" | wc -l) > 20"
 tap_is "each is in the agent's list" "$(bounds "${sources[@]}" | missing "$here/agent/front/limits.c")" ""
 printf '#define GNOMES_MAX 7\n' >"$dir/new.h"

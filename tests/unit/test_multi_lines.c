@@ -132,17 +132,23 @@ static void test_options(void **state)
 	(void)state;
 	multi_init(&options);
 	assert_true(options.label && options.fanout == 32 && !options.stdin_all);
-	assert_int_equal(multi_check(&options, "n1", &err), 0);
+	assert_int_equal(multi_check(&options, "n1", false, &err), 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(multi_take(&options, bad[i].option, bad[i].value, &err), -EINVAL);
 	assert_int_equal(multi_take(&options, 'v', NULL, &err), 1);
 	multi_init(&options);
 	assert_int_equal(multi_take(&options, MULTI_FANOUT, "1000", &err), 0);
-	assert_int_equal(multi_check(&options, NULL, &err), -EINVAL);
+	assert_int_equal(multi_check(&options, NULL, false, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "--fanout goes with -N"));
 	assert_int_equal(multi_take(&options, MULTI_NODES, "n1", &err), 0);
-	assert_int_equal(multi_check(&options, NULL, &err), 0);
-	assert_int_equal(multi_check(&options, "n1", &err), -EINVAL);
+	assert_int_equal(multi_check(&options, NULL, false, &err), 0);
+	assert_int_equal(multi_check(&options, "n1", false, &err), -EINVAL);
+	assert_int_equal(multi_check(&options, NULL, true, &err), -EINVAL);
+	multi_init(&options);
+	assert_int_equal(multi_take(&options, MULTI_LABEL, NULL, &err), 0);
+	assert_int_equal(multi_check(&options, NULL, true, &err), 0);
+	assert_int_equal(multi_check(&options, NULL, false, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "--label goes with -N or -n"));
 }
 
 static void test_reports(void **state)

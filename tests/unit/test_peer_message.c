@@ -40,6 +40,20 @@ static const struct job_order order = {
 	.home_cpu = 0.25,
 };
 
+static const struct job_order part = {
+	.job = "there-0f-7.3",
+	.home = "there",
+	.home_address = "10.0.0.2",
+	.home_port = 7700,
+	.uid = 1000,
+	.command = "sh -c true",
+	.policy = "iocm-re",
+	.cwd = "/tmp",
+	.executable = "/bin/sh",
+	.gang_tasks = 4096,
+	.oversubscribe = true,
+};
+
 static const struct job_report reports[3] = {
 	{.job = "here-0f-1",
 	 .state = "exited",
@@ -69,6 +83,8 @@ static const struct peer_request questions[] = {
 	{.type = PEER_PROGRESS, .job = "here-0f-4", .done = {running, 2}},
 	{.type = PEER_ATTACH, .job = "here-0f-1", .attach = {1000, 1}},
 	{.type = PEER_USER, .user = {"MUNGE:none:", "ask", 3}},
+	{.type = PEER_RELEASE, .job = "there-0f-7.3", .release = {"0123456789abcdef"}},
+	{.type = PEER_ADMIT, .job = "there-0f-7.3", .order = &part},
 };
 #define QUESTIONS (sizeof(questions) / sizeof(*questions))
 
@@ -119,7 +135,7 @@ static void test_names(void **state)
 {
 	static const char *const names[PEER_TYPES] = {"admit",	"started", "done",     "kill",
 						      "renew",	"hello",   "progress", "key",
-						      "attach", "user"};
+						      "attach", "user",	   "release"};
 	enum peer_type type;
 
 	(void)state;
@@ -201,6 +217,29 @@ static void test_what_they_say(void **state)
 	assert_int_equal(got.user.length, 3);
 	assert_memory_equal(got.user.ask, "ask", 3);
 	peer_request_free(&got);
+	assert_string_equal(unpacked(9)->release.nonce, "0123456789abcdef");
+	assert_int_equal(unpacked(10)->order->gang_tasks, 4096);
+	assert_true(got.order->oversubscribe);
+	peer_request_free(&got);
+}
+
+/* Only a part of a gang has tasks, and not too many. */
+static void test_parts(void **state)
+{
+	struct job_order whole = order, large = part;
+	struct peer_request q = questions[0];
+	msgpack_sbuffer body;
+
+	(void)state;
+	whole.gang_tasks = 1;
+	q.order = &whole;
+	peer_request_pack(&q, &body);
+	assert_int_equal(look_at(q.type, q.job, &body), -EBADMSG);
+	q = questions[10];
+	large.gang_tasks = 4097;
+	q.order = &large;
+	peer_request_pack(&q, &body);
+	assert_int_equal(look_at(q.type, q.job, &body), -EBADMSG);
 }
 
 /* The end of a job that runs, and the progress of one that ended, are no messages. */
@@ -240,7 +279,7 @@ static bool may_lack(const msgpack_object *key)
 	       is_key(key, "more") || is_key(key, "fault_requests") || is_key(key, "fault_kb") ||
 	       is_key(key, "read_kb") || is_key(key, "written_kb") || is_key(key, "alone_ms") ||
 	       is_key(key, "netfs_read_kb") || is_key(key, "netfs_written_kb") ||
-	       is_key(key, "stopped");
+	       is_key(key, "stopped") || is_key(key, "gang_tasks") || is_key(key, "oversubscribe");
 }
 
 /* A renewal has no fields to read, and lists may be empty. */
@@ -636,6 +675,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_same_again),
 		cmocka_unit_test(test_what_they_say),
+		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_running_or_ended),
 		cmocka_unit_test(test_each_is_needed),
 		cmocka_unit_test(test_another_job),

@@ -618,10 +618,10 @@ static void test_older_file(void **state)
 	older_file(other, 1, second_table);
 	check_older(other, 1);
 	/* A newer one is not touched. */
-	older_file(path, 7, "");
+	older_file(path, 8, "");
 	assert_int_equal(profile_open(&store, path, &err), -ENOTSUP);
 	assert_non_null(strstr(err.text, "the class profiles"));
-	assert_non_null(strstr(err.text, "version 7"));
+	assert_non_null(strstr(err.text, "version 8"));
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	assert_int_equal(system(command), 0);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# What the runner of all checks makes of failures, in a tree with one test: whether it runs a
-# failed one again, and what it says at the end.
+# What the runner of all checks makes of failures, in a tree of tests that do nothing else: whether it
+# runs a failed one again, what it says at the end, and that it runs each test once.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lib/tap.sh
@@ -26,9 +26,9 @@ EOF
 mkdir -p "$dir/tests/fuzz"
 cp "$dir/tests/attack/test_liveness.sh" "$dir/tests/fuzz/run.sh"
 
-checks() { # FAILURES AGAIN PART; prints the exit status
+checks() { # FAILURES AGAIN PART...; prints the exit status
 	echo "$1" >"$dir/failures"
-	(cd "$dir" && AGAIN=$2 env -u IOCOM_SANITIZED bash tests/lib/run-checks.sh build "$3") >"$dir/out" 2>&1
+	(cd "$dir" && AGAIN=$2 env -u IOCOM_SANITIZED bash tests/lib/run-checks.sh build "${@:3}") >"$dir/out" 2>&1
 	echo $?
 }
 ending() { tail -n 1 "$dir/out"; }
@@ -59,4 +59,67 @@ tap_is "a test that only sanitizers fail fails" "$(checks 0 "" asan)" 1
 tap_is "... and is named as theirs, with the build" "$(named)" "FAILED asan/unit/test_build.sh: not ok 1 - asan; "
 tap_is "... beside the build itself" "$(ending)" "1 passed, 1 failed, 0 skipped"
 tap_is "it passes otherwise" "$(checks 0 "" unit)" 0
+
+# All daily parts: what computes runs beside what waits, and counts as if it did not.
+mkdir -p "$dir"/tests/{shim,chaos,effect,cluster,vm}
+for stub in lib/check-layers.sh lib/check-hardening.sh lib/check-names.sh lib/lint.sh vm/fetch.sh; do
+	: >"$dir/tests/$stub"
+done
+for stub in lib/check-circles.py lib/check-model.py chaos/test_judge.py chaos/test_bed.py \
+	chaos/test_gangs.py effect/test_units.py; do
+	echo 'print("ok 1 - stub")' >"$dir/tests/$stub"
+done
+for stub in chaos/chaos.sh chaos/gangs.sh fuzz/run.sh unit/test_build.sh cluster/test_run.sh cluster/test_decisions.sh \
+	attack/test_liveness.sh vm/guest.sh vm/nfs.sh; do
+	echo 'echo "ok 1 - stub"' >"$dir/tests/$stub"
+done
+echo 'suites=(one)' >"$dir/tests/vm/suites.sh"
+printf 'tests format-check:\n\t@true\n' >"$dir/Makefile"
+# This one ends when one of the other lane has run.
+cat >"$dir/tests/attack/test_meets.sh" <<'EOF'
+for ((i = 0; i < 600; i++)); do
+	[ ! -e met ] || { echo "ok 1 - met"; exit 0; }
+	sleep 0.1
+done
+echo "not ok 1 - met"
+EOF
+echo 'touch met; echo "ok 1 - here"' >"$dir/tests/unit/test_meets.sh"
+tap_is "all parts pass, some beside each other" "$(checks 0 "" all vm)" 0
+once() { grep -cE "^  $1 +1 passed, 0 failed" "$dir/out"; }
+each=(check-layers unit/test_meets.sh fuzz asan-build asan/unit/test_meets.sh asan/cluster/test_run.sh
+	vm/fetch vm/one vm/nfs cluster/test_run.sh attack/test_meets.sh chaos/chaos.sh attack/test_liveness.sh
+	cluster/test_decisions.sh effect/units)
+for name in "${each[@]}"; do tap_is "... $name once" "$(once "$name")" 1; done
+tap_is "... and the last line counts each" "$(ending)" "$(awk '
+	/^  .* passed, / { for (i = 1; i < NF; i++) if ($(i + 1) == "passed,") n += $i }
+	END { print n " passed, 0 failed, 0 skipped" }' "$dir/out")"
+tap_like "... and tells the seconds of each" "$(cat "$dir/out")" \
+	'seconds a part: cluster [0-9]+, .*\(static [0-9]+, .*vm [0-9]+ beside\), liveness [0-9]+, .*again [0-9]+$'
+
+# One of the tests beside fails, as often as $dir/failures says.
+cp "$dir/tests/cluster/test_run.sh" "$dir/passes"
+cat >"$dir/tests/cluster/test_run.sh" <<'EOF'
+[ -n "${IOCOM_SANITIZED-}" ] || { echo "ok 1 - stub"; exit 0; }
+left=$(cat failures)
+echo $((left - 1)) >failures
+[ "$left" -le 0 ] && { echo "ok 1 - stub"; exit 0; }
+echo "not ok 1 - late"
+EOF
+said="asan/cluster/test_run.sh: not ok 1 - late; "
+tap_is "one that fails beside others runs again at the end" "$(checks 1 1 all)" 0
+tap_is "... and is named" "$(named)" "UNSTEADY $said"
+tap_is "one that fails twice has failed" "$(checks 2 1 all)" 1
+tap_is "... and is named" "$(named)" "UNSTEADY $said
+FAILED $said"
+tap_like "... and counted" "$(ending)" '^[0-9]+ passed, 1 failed, 0 skipped$'
+cp "$dir/passes" "$dir/tests/cluster/test_run.sh"
+
+# The shell that runs those beside is killed: what it would have found is not known.
+cat >"$dir/tests/fuzz/run.sh" <<'EOF'
+above() { ps -o ppid= -p "$1" | tr -d ' '; }
+lane=$PPID # timeout, below the shell of one test, below the lane's
+kill -9 "$(above "$(above "$lane")")"
+EOF
+tap_is "a lane that dies is a failure" "$(checks 0 "" all)" 1
+tap_is "... and is named" "$(named)" "FAILED lane b: ended early"
 tap_done

@@ -94,6 +94,73 @@ static void test_worker(void **state)
 	}
 }
 
+/* A job that can move; a gang's part cannot. */
+static void test_migratable(void **state)
+{
+	struct spec in = example(), out;
+	uint8_t plan[4] = {1, 2, 3, 4};
+	struct iocom_err err;
+	size_t length;
+	void *data;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		in.migratable = i;
+		assert_int_equal(spec_pack(&in, &data, &length, NULL), 0);
+		assert_int_equal(spec_unpack(&out, data, length, NULL), 0);
+		assert_int_equal(out.migratable, i);
+		spec_free(&out);
+		free(data);
+	}
+	in.gang = plan;
+	in.gang_length = sizeof(plan);
+	assert_int_equal(spec_pack(&in, &data, &length, NULL), 0);
+	assert_int_equal(spec_unpack(&out, data, length, &err), -EBADMSG);
+	spec_free(&out);
+	free(data);
+}
+
+/* A gang's part: an older node, which knows neither of the two keys, finds no such command. */
+static void test_gang(void **state)
+{
+	struct spec in = example(), out;
+	msgpack_unpacked message;
+	struct iocom_err err;
+	char executable[64];
+	size_t length;
+	void *data;
+
+	(void)state;
+	in.gang = (void *)"a packed plan";
+	in.gang_length = 13;
+	assert_int_equal(spec_pack(&in, &data, &length, NULL), 0);
+	assert_int_equal(spec_unpack(&out, data, length, NULL), 0);
+	assert_string_equal(out.executable, in.executable);
+	assert_int_equal(out.gang_length, 13);
+	assert_memory_equal(out.gang, in.gang, 13);
+	spec_free(&out);
+	assert_int_equal(unpack_map_of(&message, data, length, SPEC_VALUES_MAX), 0);
+	assert_int_equal(unpack_str(&message.data, "executable", executable, sizeof(executable)),
+			 0);
+	assert_string_equal(executable, SPEC_EXECUTABLE_GANG);
+	msgpack_unpacked_destroy(&message);
+	free(data);
+
+	/* No plan is that long, and tasks have no terminal. */
+	in.gang = calloc(1, SPEC_GANG_MAX + 1);
+	in.gang_length = SPEC_GANG_MAX + 1;
+	assert_int_equal(spec_pack(&in, &data, &length, NULL), 0);
+	assert_int_equal(spec_unpack(&out, data, length, &err), -EBADMSG);
+	assert_string_equal(err.text, "the job's spec is malformed: field 'gang'");
+	free(data);
+	in.gang_length = 1;
+	in.tty.wanted = true;
+	assert_int_equal(spec_pack(&in, &data, &length, NULL), 0);
+	assert_int_equal(spec_unpack(&out, data, length, &err), -EBADMSG);
+	free(data);
+	free(in.gang);
+}
+
 static void test_terminal(void **state)
 {
 	struct spec in = example(), out;
@@ -461,6 +528,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_worker),
+		cmocka_unit_test(test_migratable),
+		cmocka_unit_test(test_gang),
 		cmocka_unit_test(test_terminal),
 		cmocka_unit_test(test_bad_terminal),
 		cmocka_unit_test(test_damage),

@@ -277,7 +277,7 @@ static void client_leaves(void *arg, const struct home_decision *decision)
 /* The client dies after the decision and before the start: nothing begins, and that is known. */
 static void test_client_leaves(void **state)
 {
-	struct home_watch watch = {.decided = client_leaves};
+	static struct home_watch watch = {.decided = client_leaves};
 	size_t length;
 	void *packed;
 

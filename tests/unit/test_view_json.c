@@ -237,6 +237,79 @@ static void test_shared(void **state)
 	view_file_fini(&back);
 }
 
+static void pairs_refused(const char *text, const char *why)
+{
+	struct iocom_err err = {0};
+	struct view_file v;
+
+	assert_int_equal(view_file_decode("t.json", text, strlen(text), &v, &err), -EINVAL);
+	if (!strstr(err.text, why))
+		print_error("%s\n", err.text);
+	assert_non_null(strstr(err.text, why));
+}
+
+/* Who talks to whom goes both ways, and all tasks are then placed at once. */
+static void test_pairs(void **state)
+{
+	static const char text_in[] =
+		"{\"rates\": \"wall\", \"nodes\": [{}, {\"port\": {\"busy_mb_per_s\": 2, "
+		"\"round_trip_ms\": 0.5, \"slots\": 1}}, {\"port\": {}}], \"job\": {\"cpu_ms\": "
+		"5000, "
+		"\"tasks\": 3, \"phases\": 4, \"pairs\": [[0, 2, 5e9, 10], [2, 0, 7, 0]]}}";
+	struct view_policy policy;
+	struct view_decision d;
+	struct view_file v, back;
+	struct iocom_err err = {0};
+	json_t *document, *answer, *gang;
+	const char *sentence;
+	size_t n;
+	char *text;
+
+	(void)state;
+	decode(text_in, &v);
+	document = view_file_json(&v);
+	text = json_text_dump(document, &n);
+	assert_int_equal(view_file_decode("t.json", text, n, &back, &err), 0);
+	assert_int_equal(back.job.npairs, 2);
+	assert_true(back.job.pairs[0].to == 2 && back.job.pairs[0].bytes == 5e9);
+	assert_true(back.job.pairs[0].messages == 10 && back.job.phases == 4);
+	assert_true(!back.nodes[0].node.has_port && back.nodes[1].node.port.slots == 1);
+	assert_true(back.nodes[1].node.port.busy_mb_per_s == 2);
+	assert_true(back.nodes[2].node.has_port && back.nodes[2].node.port.slots < 0);
+	assert_int_equal(view_policy_parse("least-delay", &policy, &err), 0);
+	assert_int_equal(view_decide(&back, &policy, &d, &err), 0);
+	assert_true(d.is_gang && d.gang.searched);
+	assert_int_equal(d.nodes[0], d.nodes[2]); /* 5 GB are 40 s over the network */
+	answer = plan_json(&d, true);
+	gang = json_object_get(answer, "gang");
+	sentence = json_string_value(json_object_get(gang, "text"));
+	assert_non_null(sentence);
+	assert_non_null(strstr(sentence, "slowest task "));
+	assert_non_null(strstr(sentence, "so communication binds"));
+	assert_true(json_is_object(json_object_get(gang, "packed")));
+	json_decref(answer);
+	view_decision_fini(&d);
+	for (uint32_t i = 0; i < 3; i++) {
+		back.nodes[i].node.has_port = true;
+		back.nodes[i].node.port.slots = i == 0;
+	}
+	assert_int_equal(view_decide(&back, &policy, &d, &err), -ERANGE);
+	assert_non_null(strstr(err.text, "3 tasks do not fit"));
+	json_decref(document);
+	free(text);
+	view_file_fini(&v);
+	view_file_fini(&back);
+	pairs_refused("{\"nodes\": [{}], \"job\": {\"tasks\": 2, \"pairs\": [[0, 2, 1, 1]]}}",
+		      "pairs");
+	pairs_refused("{\"nodes\": [{}], \"job\": {\"tasks\": 2, \"pairs\": [[0, 1, 1]]}}",
+		      "bytes");
+	pairs_refused("{\"nodes\": [{}], \"job\": {\"tasks\": 2, \"pairs\": [[0, 1, -1, 0]]}}",
+		      "pairs");
+	pairs_refused("{\"nodes\": [{}], \"job\": {\"pairs\": 3}}", "list");
+	pairs_refused("{\"nodes\": [{}], \"job\": {\"phases\": 1.5}}", "phases");
+	pairs_refused("{\"nodes\": [{\"port\": {\"speed\": 3}}], \"job\": {}}", "speed");
+}
+
 /* What nodes have of the data, too; a node that leaves takes its part along. */
 static void test_held(void **state)
 {
@@ -760,7 +833,7 @@ int main(void)
 		cmocka_unit_test(test_same_plan),  cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_manual),	   cmocka_unit_test(test_corrections),
 		cmocka_unit_test(test_remove),	   cmocka_unit_test(test_held),
-		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_shared),	   cmocka_unit_test(test_pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

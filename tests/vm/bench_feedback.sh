@@ -45,7 +45,7 @@ job() {
 	name=$1
 	shift
 	begun=$(now)
-	"$build/iocom" run -n --policy nlb -- "$@"
+	"$build/iocom" run --stdin none --policy nlb -- "$@"
 	echo "$name $? $(($(now) - begun))" >>/tmp/took
 }
 again() { echo "for i in $(seq "$2" | tr '\n' ' '); do cat /var/tmp/$1 >/dev/null; done"; }

@@ -12,47 +12,8 @@ dir=${1:-build/vm}
 mkdir -p "$dir" && dir=$(realpath "$dir") || exit 1
 # shellcheck source=tests/vm/suites.sh
 . tests/vm/suites.sh
-
-# Prints the machine's own Debian mirror: the first archive that is not the security team's.
-mirror() {
-	local sites
-	# shellcheck disable=SC2016
-	sites=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>&1)
-	awk '$1 == "Debian" { print $2; exit }' <<<"$sites"
-}
-
-# Runs apt with its own sources, lists and archives, so that the machine's do not change.
-apt_in() { # SUITE COMMAND...
-	local own=$dir/apt/$1 tool=$2
-	shift 2
-	"$tool" -q -o Dir::Etc::sourcelist="$own/sources.list" -o Dir::Etc::sourceparts=- \
-		-o Dir::Etc::preferencesparts=/dev/null -o Dir::State::lists="$own/lists" \
-		-o Dir::Cache="$own/cache" -o APT::Get::List-Cleanup=false \
-		-o APT::Sandbox::User=root -o APT::Update::Post-Invoke= \
-		-o APT::Update::Post-Invoke-Success= "$@"
-}
-
-# Gets a suite's list of packages into a folder of its own.
-open_suite() { # SUITE
-	local own=$dir/apt/$1 archive
-	rm -rf "$own"
-	mkdir -p "$own/lists/partial" "$own/cache/archives/partial" "$own/deb"
-	archive=$(mirror)
-	[ -n "$archive" ] || { echo "this machine's package sources name no Debian mirror"; return 1; }
-	printf 'deb [signed-by=%s] %s %s main\n' /usr/share/keyrings/debian-archive-keyring.gpg \
-		"$archive" "$1" >"$own/sources.list"
-	apt_in "$1" apt-get update
-}
-
-# Unpacks packages of an opened suite into its folder `root`.
-unpack() { # SUITE PACKAGE...
-	local own=$dir/apt/$1 suite=$1 package
-	shift
-	(cd "$own/deb" && apt_in "$suite" apt-get download "$@") || return 1
-	for package in "$own"/deb/*.deb; do
-		dpkg-deb -x "$package" "$own/root" || return 1
-	done
-}
+# shellcheck source=tests/lib/suite.sh
+. tests/lib/suite.sh
 
 # Prints the packages that hold the kernel: the named one, then those of its kind that it depends
 # on (image alone, or image -> binary + modules).

@@ -130,12 +130,12 @@ between() { [ "$2" -ge "$1" ] && [ "$2" -le "$3" ]; } # LEAST VALUE MOST
 at() { # NODE COMMAND...: there, from /
 	peer=$1
 	shift
-	(cd / && timeout -k 1 60 "$build/iocom" run -n --node "$peer" -- "$@")
+	(cd / && timeout -k 1 60 "$build/iocom" run --stdin none --node "$peer" -- "$@")
 }
 # shellcheck disable=SC2016 # for awk
 sectors() { at "$1" awk '$3 == "vda" { print $6 }' /proc/diskstats; } # read, of 512 bytes
 forget() { at "$1" sh -c 'echo 3 >/proc/sys/vm/drop_caches'; }
-runs() { "$build/iocom" run -n --node "$1" -- md5sum "$2"; } # NODE FILE
+runs() { "$build/iocom" run --stdin none --node "$1" -- md5sum "$2"; } # NODE FILE
 # Decides on a file that a job of little computation reads, and keeps the view. The answer is that of
 # the same view without what earlier runs in this emulator corrected.
 decide() { # FILE [CPU-TIME]
@@ -168,7 +168,7 @@ gone() {
 	at server sh -c 'echo 0 >/proc/fs/nfsd/threads' 2>/dev/null
 	sleep 2 # attributes of the directory are believed for a second
 	refused() {
-		at client2 sh -c "cd $share/work && $build/iocom run -n --node client1 -- true" 2>&1 | tr '\n' ' ' |
+		at client2 sh -c "cd $share/work && $build/iocom run --stdin none --node client1 -- true" 2>&1 | tr '\n' ' ' |
 			tee /tmp/refused
 		grep -e "working directory $share/work: its file system did not answer within 1000 ms" /tmp/refused >/dev/null
 	}
@@ -176,12 +176,12 @@ gone() {
 	sed 's/^/# /; s/$/\n/' /tmp/refused
 	ok "and answers" answers
 	own() { # the client that stands in the dead directory
-		timeout -k 1 60 "$build/iocom" run -n -- true >/tmp/own 2>&1
+		timeout -k 1 60 "$build/iocom" run --stdin none -- true >/tmp/own 2>&1
 		[ $? -eq 125 ] && grep -e "^iocom run: working directory $share/work: its file system did not answer within 5 s" /tmp/own
 	}
 	ok "a job in that directory: the client says why not" own
 	by_name() {
-		timeout -k 1 60 "$build/iocom" run -n --node client1 -- true >/tmp/own 2>&1
+		timeout -k 1 60 "$build/iocom" run --stdin none --node client1 -- true >/tmp/own 2>&1
 		[ $? -eq 125 ] && grep -e "did not begin on node client1 within 20000 ms: the file system of its directory $share/work" /tmp/own
 	}
 	ok "by the node's name: it does not begin, and says why" by_name
@@ -189,7 +189,7 @@ gone() {
 	at server rpc.nfsd -N 3 -V 4.2 -G 10 -L 10 2
 	reads() { timeout -k 1 20 dd if=$share/work/fifth of=/dev/null bs=1M 2>/dev/null; }
 	ok "the server is back: the client reads on" soon 90 reads
-	ok "and jobs run in that directory" soon 60 timeout -k 1 30 "$build/iocom" run -n --node client1 -- test -e fifth
+	ok "and jobs run in that directory" soon 60 timeout -k 1 30 "$build/iocom" run --stdin none --node client1 -- test -e fifth
 
 	ip link set eth0 down
 	ok "the link is cut: the agent answers" answers
@@ -234,7 +234,7 @@ runs client1 data >/dev/null
 ok "a job whose file is cached reads nothing from the server" decide data
 ok "so it is taken to be there" view_has '"cached":{"client1":20.97'
 
-"$build/iocom" run --detach -n --node client1 -- sh -c 'until [ -e /run/stop ]; do :; done' >/dev/null
+"$build/iocom" run --detach --stdin none --node client1 -- sh -c 'until [ -e /run/stop ]; do :; done' >/dev/null
 ok "beside a job that computes it stays where its file is" soon 30 decides client1 data 0.3
 ok "and leaves if it must read the file anyway" soon 30 leaves other 0.3
 : >/run/stop
@@ -253,7 +253,7 @@ forget client2
 cat >$share/work/home2 <<'END'
 cd /var/tmp/share/work
 iocom=$1/iocom
-$iocom run -n --node client1 -- md5sum third >/dev/null || exit
+$iocom run --stdin none --node client1 -- md5sum third >/dev/null || exit
 $iocom place --cpu-time 0.1 --json -- md5sum third
 END
 sends() {

@@ -69,7 +69,7 @@ dd if=/dev/zero of=/var/tmp/data bs=1M count=100 2>/dev/null
 sync
 echo 3 >/proc/sys/vm/drop_caches
 ok "the agent begins without the controller" begin off
-job=$("$build/iocom" run --detach -n -- sh -c \
+job=$("$build/iocom" run --detach --stdin none -- sh -c \
 	'until [ -e /tmp/over ]; do cat /var/tmp/data >/dev/null; sleep 0.2; done')
 group=/sys/fs/cgroup/iocom/jobs/user@0/$job
 ok "a job has a group of its own" test -d "$group"

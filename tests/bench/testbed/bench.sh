@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-# How fast the emulated cluster is beside what it was asked to be, on a quiet machine: disks, a
-# link, a share of the processors.  Prints a table; nothing of it is a test.
+# How fast the emulated cluster is beside what it was asked to be, on a quiet machine: disks,
+# links, a share of the processors.  Prints a table; nothing of it is a test.
 set -uo pipefail
 cd "$(dirname "$0")/../../.." || exit 1
 TESTBED=tests/testbed/testbed
@@ -15,7 +15,8 @@ flock -w 900 9 || exit 1
 trap '"$TESTBED" down >/dev/null 2>&1' EXIT
 trap 'exit 130' INT TERM
 "$TESTBED" down >/dev/null 2>&1
-"$TESTBED" up --nodes 2 --no-agents --disk 20,5 --cpu 0.25 --net 100mbit >/dev/null || exit 1
+# n5 has the fastest link, so that each other node's own is what its traffic meets.
+"$TESTBED" up --nodes 5 --no-agents --disk 20,5,0 --cpu 0.25,0.25,0.25,1,1 --net 10mbit,20mbit,100mbit,1gbit,10gbit >/dev/null || exit 1
 
 # MB/s, and the share of the time that the disk was busy.
 reads='
@@ -30,6 +31,7 @@ for i in range(count):
     if gap: time.sleep(max(0, began + (i + 1) * gap - time.time()))
 took = time.time() - began
 print("%.2f %.2f" % (count * 65536 / took / 1e6, (busy() - b) / took))'
+# Headers take 4 % of a link.
 printf '%-36s %10s %10s %9s\n' what asked measured error
 for node in n1:20 n2:5; do
 	speed=${node#*:} node=${node%:*}
@@ -42,14 +44,33 @@ for node in n1:20 n2:5; do
 done
 read -r rate busy < <(on n1 python3 -c "$reads" "$DISK/data" 100 0.0065536)
 row "n1: busy at half of its speed" 0.5 "$busy"
-on n2 python3 -c '
-import socket
-s = socket.create_server(("10.77.0.2", 7999)); print(flush=True); c = s.accept()[0]
-while c.recv(65536): pass
-c.send(b"x")' | (read -r _; row "link, Mbit/s" 100 "$(on n1 python3 -c '
-import socket, time
-c = socket.create_connection(("10.77.0.2", 7999)); t = time.time()
-c.sendall(bytes(4000000)); c.shutdown(socket.SHUT_WR); c.recv(1); print("%.1f" % (32 / (time.time() - t)))')")
+# What arrives in 2 s after the first 0.5 s, in Mbit/s.
+arrives='
+import socket, sys, time
+s = socket.create_server(("", 7999)); print(flush=True); c = s.accept()[0]
+def until(end, n=0):
+    while time.time() < end: n += len(c.recv(1 << 20))
+    return n
+began = time.time(); until(began + 0.5); n = until(began + 2.5); print("%.2f" % (n * 8 / 2e6)); c.close()'
+sends='
+import socket, sys
+c = socket.create_connection((sys.argv[1], 7999))
+try:
+    while True: c.sendall(bytes(1 << 18))
+except OSError: pass'
+link() { # FROM TO MBIT
+	local rate
+	rate=$(on "$2" python3 -c "$arrives" | {
+		read -r _
+		on "$1" python3 -c "$sends" "10.77.0.${2#n}"
+		cat
+	})
+	row "link $1 to $2, Mbit/s" "$3" "$rate"
+}
+for node in n1:10 n2:20 n3:100 n4:1000; do
+	link "${node%:*}" n5 "${node#*:}"
+	link n5 "${node%:*}" "${node#*:}"
+done
 row "n1: cores" 0.25 "$(on n1 python3 -c '
 import time
 t, c = time.time(), time.process_time()

@@ -16,6 +16,7 @@ static void check(const struct spec *spec)
 	for (size_t i = 0; i < spec->nlimits; i++)
 		must(spec->limits[i].resource >= 0 && spec->limits[i].resource < RLIM_NLIMITS &&
 		     spec->limits[i].soft <= spec->limits[i].hard);
+	must(!spec->gang || (spec->gang_length && spec->gang_length <= SPEC_GANG_MAX));
 	must(spec->cwd[0] == '/' && spec->nlimits <= RLIM_NLIMITS && !(spec->closed & ~7u));
 }
 
@@ -27,13 +28,17 @@ bool sample(int n, FILE *out)
 	void *packed;
 
 	sample_spec(&spec);
-	if (n)
+	if (n == 2) {
+		spec.gang = (void *)"a packed plan";
+		spec.gang_length = 13;
+	}
+	if (n == 1)
 		spec.tty =
 			(struct terminal){true, true, {24, 80, 0, 0}, "xterm-256color", true, "\3"};
 	must(spec_pack(&spec, &packed, &length, &err) == 0);
 	fwrite(packed, 1, length, out);
 	free(packed);
-	return n <= 1;
+	return n <= 2;
 }
 
 FUZZ_SAMPLES

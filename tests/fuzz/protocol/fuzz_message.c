@@ -19,6 +19,17 @@ static void pack_body(int n, msgpack_sbuffer *body)
 					       .uid = 1000,
 					       .cwd = "/",
 					       .executable = "/bin/sh"};
+	static const struct job_order part = {.job = "there-0f-7.1",
+					      .home = "there",
+					      .home_address = "10.0.0.2",
+					      .home_port = 7700,
+					      .uid = 1000,
+					      .cwd = "/",
+					      .executable = "/bin/sh",
+					      .gang_tasks = 4,
+					      .oversubscribe = true};
+	static const struct peer_request release = {.type = PEER_RELEASE,
+						    .release = {"0123456789abcdef"}};
 	static const struct job_report report = {.job = "here-0f-1", .state = "exited"};
 	static const struct peer_answer key = {.ok = true, .key = {.epoch = 9, .next = 5}};
 	static const struct peer_request user = {
@@ -36,6 +47,10 @@ static void pack_body(int n, msgpack_sbuffer *body)
 		peer_answer_pack(PEER_KEY, &key, body);
 	} else if (n == 9) {
 		peer_request_pack(&user, body);
+	} else if (n == 10) {
+		peer_request_pack(&release, body);
+	} else if (n == 11) {
+		job_order_pack(&part, body);
 	} else {
 		msgpack_packer_init(&pk, body, msgpack_sbuffer_write);
 		msgpack_pack_map(&pk, 7);
@@ -51,15 +66,19 @@ static void pack_body(int n, msgpack_sbuffer *body)
 
 bool sample(int n, FILE *out)
 {
-	static const char *const types[] = {"admit", "done", "started", "kill",	  "hello",
-					    "renew", "key",  "answer",	"attach", "user"};
+	static const char *const types[] = {"admit",  "done",  "started", "kill",
+					    "hello",  "renew", "key",	  "answer",
+					    "attach", "user",  "release", "admit"};
 	struct control_head head = {.from = "there", .to = "here", .id = 3};
 	msgpack_sbuffer body, buffer;
 
 	if (n >= (int)(sizeof(types) / sizeof(*types)))
 		return false;
 	snprintf(head.type, sizeof(head.type), "%s", types[n]);
-	snprintf(head.job, sizeof(head.job), "%s", n ? "here-0f-1" : "there-0f-7");
+	snprintf(head.job, sizeof(head.job), "%s",
+		 n >= 10 ? "there-0f-7.1"
+		 : n	 ? "here-0f-1"
+			 : "there-0f-7");
 	pack_body(n, &body);
 	message_pack(&head, &body, &buffer);
 	fwrite(buffer.data, 1, buffer.size, out);

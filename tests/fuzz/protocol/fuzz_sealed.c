@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "user/pack.h"
+#include "user/utf8.h"
 #include "tests/fuzz/protocol/sample_spec.h"
 #include "tests/fuzz/protocol/fuzz_protocol.h"
 #include "agent/shim/order.h"
@@ -50,13 +51,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct iocom_err err = {0};
 	char command[64];
 	struct order order;
+	uint32_t c;
 	int fd = memfd_create("order", MFD_CLOEXEC);
 
 	must(fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	if (order_read(fd, &order, &err)) {
 		must(*err.text);
 	} else {
-		must(spec_job_valid(order.spec.job));
+		must(spec_job_valid(order.replay ? order.ask.job : order.spec.job));
 		must_end(order.jobs_dir, sizeof(order.jobs_dir));
 		must_end(order.run_dir, sizeof(order.run_dir));
 		must_end(order.scope, sizeof(order.scope));
@@ -66,8 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(order.by_user || !order.user_limits.tasks);
 		must(!order.renew.wanted || (order.renew.lease_ms && order.lease_until_ms));
 		order_command(&order, command, sizeof(command));
-		for (const char *c = command; *c; c++)
-			must(*c >= ' ' && *c < 0x7f);
+		for (const char *at = command; *at; at += utf8_next(at, &c))
+			must(utf8_next(at, &c) && utf8_printable(c));
 	}
 	order_deinit(&order);
 	close(fd);

@@ -23,13 +23,13 @@ bridge_up() {
 
 # Limits the link by a token bucket in each direction. Its depth is 2 ms, but at least one 64 KiB
 # segment of TCP; its queue is 50 ms, but at least 256 KiB.
-link_up() { # NODE
-	local dir=$STATE/$1 burst limit shaper
-	burst=$((NET_BITS / 8 / 500))
-	limit=$((NET_BITS / 8 / 20))
+link_up() { # NODE BITS_PER_S
+	local dir=$STATE/$1 bits=$2 burst limit shaper
+	burst=$((bits / 8 / 500))
+	limit=$((bits / 8 / 20))
 	[ "$burst" -ge 131072 ] || burst=131072
 	[ "$limit" -ge 262144 ] || limit=262144
-	shaper="root tbf rate ${NET_BITS}bit burst $burst limit $limit"
+	shaper="root tbf rate ${bits}bit burst $burst limit $limit"
 	nsenter "--net=$STATE/bridge/net" sh -c "
 		ip link add iocom-$1 type veth peer name eth0 netns $dir/ns/net &&
 		ip link set iocom-$1 addrgenmode none && ip link set iocom-$1 master iocom-br up &&
@@ -77,7 +77,7 @@ agent_answers() { # PID PATH: also true when it died: then there is nothing to w
 
 # The agent learns the CPU quota from its control group: --cpu-speed stays 1. Root is the same
 # person on every node here, so root's jobs are accepted.
-agent_up() { # NODE MB_PER_S
+agent_up() { # NODE MB_PER_S BITS_PER_S
 	local dir=$STATE/$1 scope=cgroup=$MARK/$1 peers pid
 	local -a flags=() more
 	peers=$(for k in $(seq "$NODES"); do [ "n$k" = "$1" ] || node_address "n$k"; done | paste -sd, -)
@@ -95,7 +95,7 @@ agent_up() { # NODE MB_PER_S
 			"$BUILD/iocomd" --name "$1" --listen "$(node_address "$1")" --port "$PORT" \
 			--period "${PERIOD:-1}" --run-dir "$dir/run" --state-dir "$dir/state" \
 			--munge-socket "$dir/munge/socket" --scope "$scope" --allow-root yes \
-			--network-mb-per-s "$(awk -v b="$NET_BITS" 'BEGIN { print b / 8e6 }')" \
+			--network-mb-per-s "$(awk -v b="$3" 'BEGIN { print b / 8e6 }')" \
 			--shim "$BUILD/iocom-shim" "${flags[@]}" </dev/null >"$dir/agent.log" 2>&1
 	) &
 	pid=$!
@@ -106,13 +106,13 @@ agent_up() { # NODE MB_PER_S
 	die "$1: its agent does not answer on $dir/run/iocom.sock; above is the end of its log"
 }
 
-node_up() { # NODE MB_PER_S CORES MEGABYTES
+node_up() { # NODE MB_PER_S CORES MEGABYTES BITS_PER_S
 	mkdir -p "$STATE/$1/run"
 	mkdir -p "$STATE/$1/state"
 	chmod 700 "$STATE/$1/state"
 	cgroup_node "$1" "$3" "$4"
 	namespaces_up "$1"
-	link_up "$1"
+	link_up "$1" "$5"
 	munged_up "$1"
 	[ "$2" = 0 ] || disk_up "$1" "$2"
 }

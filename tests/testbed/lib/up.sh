@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # testbed up
 
-NODES="" NET=1gbit DISK_SIZE_MB=1024 AGENTS=yes NET_BITS=""
-DISKS=() CPUS=() MEMS=()
+NODES="" NET=1gbit DISK_SIZE_MB=1024 AGENTS=yes
+DISKS=() CPUS=() MEMS=() NETS=()
 
 # fill NAME LIST PATTERN WHAT: splits LIST into the array NAME, one value a node.
 fill() {
@@ -59,8 +59,11 @@ up_parse() {
 	if [[ ! $DISK_SIZE_MB =~ ^[1-9][0-9]{1,6}$ ]] || [ "$DISK_SIZE_MB" -lt 32 ]; then
 		usage_error "up: --disk-size takes megabytes, at least 32, not '$DISK_SIZE_MB'"
 	fi
-	NET_BITS=$(net_bits "$NET")
-	[ -n "$NET_BITS" ] || usage_error "up: --net takes a rate such as 100mbit or 1gbit (100kbit to 100gbit), not '$NET'"
+	fill NETS "$NET" '[^,]*' "up: --net takes a rate such as 100mbit or 1gbit (100kbit to 100gbit)"
+	for value in "${NETS[@]}"; do
+		[ -n "$(net_bits "$value")" ] ||
+			usage_error "up: --net takes a rate such as 100mbit or 1gbit (100kbit to 100gbit), not '$value'"
+	done
 	: "${cpu:=$(awk -v n="$NODES" -v c="$(nproc)" 'BEGIN { q = 0.9 * c / n; printf "%.3g", q < 1 ? q : 1 }')}"
 	fill DISKS "$disk" "$number|0" "up: --disk takes MB/s"
 	fill CPUS "$cpu" "$number" "up: --cpu takes cores"
@@ -68,9 +71,16 @@ up_parse() {
 	[[ ${PERIOD:-1} =~ ^($number)$ ]] || usage_error "up: PERIOD takes seconds, not '$PERIOD'"
 }
 
+# One value if all links are alike, as a caller of `status` may read it.
+up_nets() {
+	local one
+	one=$(printf '%s\n' "${NETS[@]}" | sort -u)
+	[[ $one != *$'\n'* ]] || one=$(IFS=, && echo "${NETS[*]}")
+	echo "$one"
+}
 up_shape() {
 	printf '%s\n' "nodes=$NODES" "disk=$(IFS=, && echo "${DISKS[*]}")" "cpu=$(IFS=, && echo "${CPUS[*]}")" \
-		"mem=$(IFS=, && echo "${MEMS[*]}")" "net=$NET" "disk-size=$DISK_SIZE_MB" "agents=$AGENTS" \
+		"mem=$(IFS=, && echo "${MEMS[*]}")" "net=$(up_nets)" "disk-size=$DISK_SIZE_MB" "agents=$AGENTS" \
 		"period=${PERIOD:-1}"
 }
 
@@ -160,8 +170,8 @@ in_parallel() {
 	done
 	return $failed
 }
-up_node() { node_up "n$1" "${DISKS[$1 - 1]}" "${CPUS[$1 - 1]}" "${MEMS[$1 - 1]}"; }
-up_agent() { agent_up "n$1" "${DISKS[$1 - 1]}"; }
+up_node() { node_up "n$1" "${DISKS[$1 - 1]}" "${CPUS[$1 - 1]}" "${MEMS[$1 - 1]}" "$(net_bits "${NETS[$1 - 1]}")"; }
+up_agent() { agent_up "n$1" "${DISKS[$1 - 1]}" "$(net_bits "${NETS[$1 - 1]}")"; }
 up_heard() {
 	wait_until 600 agent_hears_all "n$1" ||
 		echo "testbed: n$1 has not heard of every other node yet" >&2
