@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,6 +104,9 @@ int init_main(int argc, char **argv)
 	pid_t pid;
 
 	if (argc <= INIT_ARGV || strcmp(argv[INIT_ARGV - 1], "--") != 0)
+		return INIT_FAILED;
+	/* The job's user must not write what only we say, by /proc/1/fd or as a debugger. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return INIT_FAILED;
 	status = (int)strtol(argv[1], NULL, 10);
 	report = (int)strtol(argv[2], NULL, 10);

@@ -17,15 +17,19 @@
 #include <unistd.h>
 
 #include "agent/shim/beside.h"
+#include "agent/shim/breakpoint.h"
 #include "user/clock.h"
 #include "user/utf8.h"
 
 #define CRIU_ASK_MS   5000
+#define CRIU_LOOK_MS  5
 #define CRIU_LOG_MAX  (256u << 10) /* the end of a log, which has the reason */
 #define CRIU_ARGS_MAX 48
 #define DUMP_LOG      "dump.log"
 #define RESTORE_LOG   "restore.log"
 #define STATUS_SETUP  99 /* of our own child, before criu */
+/* criu looks at system calls instead, as if it could set no breakpoint. */
+#define CRIU_NO_BREAKPOINTS "CRIU_FAULT=130"
 
 /* --- processes ---------------------------------------------------------------------- */
 
@@ -34,22 +38,21 @@ static int criu_wait(pid_t pid, uint64_t until_ms)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), status = 0;
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	uint64_t now_ms = clock_boot_ms();
 	bool late = false;
 
-	while (pidfd >= 0) {
-		uint64_t now_ms = clock_boot_ms();
-		int n = poll(&p, 1, now_ms < until_ms ? (int)(until_ms - now_ms) : 0);
-
-		if (n > 0)
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (now_ms >= until_ms) {
+			late = true;
+			kill(pid, SIGKILL);
+			while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+				;
 			break;
-		if (n < 0 && errno == EINTR)
-			continue;
-		late = true;
-		kill(pid, SIGKILL);
-		break;
+		}
+		/* Without a descriptor for it we look again and again. */
+		poll(&p, 1, pidfd >= 0 ? (int)(until_ms - now_ms) : CRIU_LOOK_MS);
+		now_ms = clock_boot_ms();
 	}
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
 	if (pidfd >= 0)
 		close(pidfd);
 	return late ? -ETIMEDOUT : status;
@@ -59,10 +62,14 @@ static int criu_wait(pid_t pid, uint64_t until_ms)
  */
 static void criu_become(const struct criu *criu, const char *const *words, char *variable, int out)
 {
-	char *const env[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"LC_ALL=C",
-			     variable, NULL};
+	char *env[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"LC_ALL=C", NULL, NULL,
+		       NULL};
+	size_t at = 2;
 	int null = open("/dev/null", O_RDWR);
 
+	if (!criu->breakpoints)
+		env[at++] = (char *)CRIU_NO_BREAKPOINTS;
+	env[at] = variable;
 	for (int i = 0; null >= 0 && i < 3; i++)
 		dup2(i == STDOUT_FILENO && out >= 0 ? out : null, i);
 	execve(criu->program, (char *const *)words, env);
@@ -100,7 +107,7 @@ int criu_find(struct criu *criu, const char *program, struct iocom_err *err)
 	char text[256];
 	int rc;
 
-	*criu = (struct criu){0};
+	*criu = (struct criu){.breakpoints = true};
 	for (size_t i = 0; !*program && i < sizeof(usual) / sizeof(usual[0]); i++)
 		if (!access(usual[i], X_OK))
 			program = usual[i];
@@ -120,6 +127,7 @@ int criu_find(struct criu *criu, const char *program, struct iocom_err *err)
 		return iocom_err_set(err, -EPROTONOSUPPORT,
 				     "criu %u.%u is too old: 4.0 is the oldest that works", major,
 				     minor);
+	criu->breakpoints = breakpoint_works();
 	return 0;
 }
 
@@ -155,6 +163,15 @@ static const struct {
 	{"CPU capabilities do not match", "the target's processor lacks what the job's has"},
 	{"Operation not permitted", "the kernel does not give root the right to do it here"},
 };
+
+/* What an earlier criu said must not explain how the next one ends. */
+static void criu_forget_log(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	unlink(path);
+}
 
 /* Reads the end of the file NAME in DIR.  Returns a string to free(), or NULL. */
 static char *criu_log(const char *dir, const char *name)
@@ -258,6 +275,27 @@ static void criu_dump_there(const struct criu *criu, pid_t init, const char *con
 	_exit(status == -ETIMEDOUT ? ETIMEDOUT : status ? 1 : 0);
 }
 
+/*
+ * Takes the node's /proc from the job's again if the process that laid it there was killed.  Who is
+ * not in the job's pid namespace finds himself in the node's alone.
+ */
+static void criu_bare_proc(pid_t init)
+{
+	char self[16];
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (criu_enter(init))
+			_exit(1);
+		while (readlink("/proc/self", self, sizeof(self)) > 0)
+			if (umount2("/proc", MNT_DETACH))
+				_exit(1);
+		_exit(0);
+	}
+	if (pid > 0)
+		criu_wait(pid, clock_boot_ms() + CRIU_ASK_MS);
+}
+
 int criu_dump(const struct criu *criu, pid_t init, const char *group, const char *dir,
 	      unsigned limit_ms, struct iocom_err *err)
 {
@@ -280,6 +318,7 @@ int criu_dump(const struct criu *criu, pid_t init, const char *group, const char
 	pid_t pid;
 
 	snprintf(number, sizeof(number), "%d", init);
+	criu_forget_log(dir, DUMP_LOG);
 	pid = fork();
 	if (!pid)
 		criu_dump_there(criu, init, words, limit_ms);
@@ -289,6 +328,8 @@ int criu_dump(const struct criu *criu, pid_t init, const char *group, const char
 	status = criu_wait(pid, clock_boot_ms() + limit_ms + CRIU_ASK_MS);
 	if (status == 0)
 		return 0;
+	if (status < 0 || WIFSIGNALED(status))
+		criu_bare_proc(init);
 	if (status < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == ETIMEDOUT))
 		return iocom_err_set(err, -ETIMEDOUT, "criu took longer than %u ms to save it",
 				     limit_ms);
@@ -339,6 +380,7 @@ pid_t criu_restore(const struct criu *criu, const char *dir, const struct cgroup
 		words[at++] = inherit[i];
 	}
 	snprintf(hold_env, sizeof(hold_env), "IOCOM_HOLD=%s", hold);
+	criu_forget_log(dir, RESTORE_LOG);
 	pid = fork();
 	if (pid < 0)
 		return iocom_err_set(err, -errno, "cannot make a process for criu: %s",

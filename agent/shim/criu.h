@@ -14,6 +14,7 @@
 #define IOCOM_SHIM_CRIU_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,6 +28,7 @@
 struct criu {
 	char program[PATH_MAX];
 	unsigned version; /* 40101 is 4.1.1 */
+	bool breakpoints; /* the processor's work here (breakpoint.h) */
 };
 
 /*

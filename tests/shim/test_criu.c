@@ -235,6 +235,15 @@ static void freeze(const struct moved *m, unsigned *next)
 		take_byte(c, next);
 }
 
+static void new_program(const char *path, const char *text)
+{
+	int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0755);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
 static void end(struct moved *m)
 {
 	forget(m);
@@ -373,6 +382,49 @@ static void test_refusals(void **state)
 	end(&m);
 }
 
+/* The process that laid the node's /proc over the job's is killed: the job's own is back. */
+static void test_keeper_killed(void **state)
+{
+	struct moved m = start(*state, counts);
+	struct criu killer = criu;
+	struct iocom_err err = {0};
+	char proc[64], self[16];
+	unsigned next = 0;
+
+	expect_lines(&m, &next, 5);
+	snprintf(killer.program, sizeof(killer.program), "%s/killer", m.dir);
+	new_program(killer.program, "#!/bin/sh\nkill -9 $PPID\n");
+	freeze(&m, &next);
+	assert_int_equal(criu_dump(&killer, m.child.pid, m.group.v2, m.dir, LIMIT_MS, &err), -EIO);
+	assert_string_equal(err.text, "criu could not save it");
+	snprintf(proc, sizeof(proc), "/proc/%d/root/proc/self", m.child.pid);
+	assert_int_equal(readlink(proc, self, sizeof(self)), -1);
+	assert_int_equal(criu_dump(&criu, m.child.pid, m.group.v2, m.dir, LIMIT_MS, &err), 0);
+	assert_int_equal(cgroup_thaw(&m.group), 0);
+	expect_lines(&m, &next, 100);
+	end(&m);
+}
+
+/* A program that cannot be called is not explained by what was logged before. */
+static void test_old_log(void **state)
+{
+	struct moved m = start(*state, counts);
+	struct criu none = criu;
+	struct iocom_err err = {0};
+	char log[80];
+	unsigned next = 0;
+
+	snprintf(log, sizeof(log), "%s/dump.log", m.dir);
+	new_program(log, "(00.1) Error (x.c:1): io_uring\n");
+	snprintf(none.program, sizeof(none.program), "/nonexistent/criu");
+	freeze(&m, &next);
+	assert_int_equal(criu_dump(&none, m.child.pid, m.group.v2, m.dir, LIMIT_MS, &err), -EIO);
+	assert_string_equal(err.text, "criu could not save it");
+	assert_int_equal(cgroup_thaw(&m.group), 0);
+	expect_lines(&m, &next, 20);
+	end(&m);
+}
+
 static void test_find(void **state)
 {
 	char path[] = "/tmp/iocom-criu-XXXXXX";
@@ -418,7 +470,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_find),	 cmocka_unit_test(test_dump_leaves_it),
 		cmocka_unit_test(test_moves),	 cmocka_unit_test(test_no_go),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_refusals), cmocka_unit_test(test_keeper_killed),
+		cmocka_unit_test(test_old_log),
 	};
 	const char *program = getenv("IOCOM_CRIU");
 	struct iocom_err err = {0};

@@ -49,6 +49,17 @@ static void test_user(void **state)
 	assert_string_equal(stage_read(stage->out), "65534\n      1\n1\n");
 }
 
+/* Only init says how the command ended: its user cannot write there. */
+static void test_forged(void **state)
+{
+	struct want want = SH("head -c 24 /dev/zero >/proc/1/fd/3 || echo refused; exit 7");
+	struct stage *stage = *state;
+	struct run_result result;
+
+	assert_int_equal(stage_run(stage, &want, &result), 7);
+	assert_string_equal(stage_read(stage->out), "refused\n");
+}
+
 /* What the command leaves behind ends as without an init: when it is silent. */
 static void test_leftovers(void **state)
 {
@@ -158,10 +169,10 @@ static void test_no_init(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_pids),       cmocka_unit_test(test_user),
-		cmocka_unit_test(test_leftovers),      cmocka_unit_test(test_signals),
-		cmocka_unit_test(test_init_is_killed), cmocka_unit_test(test_mounts),
-		cmocka_unit_test(test_no_init),
+		cmocka_unit_test(test_own_pids), cmocka_unit_test(test_user),
+		cmocka_unit_test(test_forged),	 cmocka_unit_test(test_leftovers),
+		cmocka_unit_test(test_signals),	 cmocka_unit_test(test_init_is_killed),
+		cmocka_unit_test(test_mounts),	 cmocka_unit_test(test_no_init),
 	};
 
 	return cmocka_run_group_tests_name("migratable", tests, stage_setup, stage_teardown);
