@@ -55,6 +55,8 @@ enum frame_type {
 	FRAME_STAGE = 16,
 	/* shim <-> CLI: one message between a gang's launcher and its client (user/gang_plan.h) */
 	FRAME_GANG = 17,
+	/* shim -> shim of another node: a job that moves (agent/shim/move/transfer.h) */
+	FRAME_MOVE = 18,
 };
 
 #define FRAME_STREAMS	3

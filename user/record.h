@@ -32,9 +32,11 @@ struct record_start {
 	uint8_t secret[SECRET_BYTES]; /* of the attempt (user/channel/secret.h) */
 };
 
+#define RECORD_MOVED 4 /* the job left for another node, and ends there */
+
 struct record_exit {
 	pid_t pid;
-	uint8_t kind; /* the kind as in FRAME_EXIT */
+	uint8_t kind; /* the kind as in FRAME_EXIT, or RECORD_MOVED */
 	uint32_t value;
 	uint64_t end_ns, wall_ms, max_rss_kb;
 	uint64_t oom_kills;	/* processes killed for want of memory; 0 from an older shim */

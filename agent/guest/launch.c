@@ -66,8 +66,13 @@ static int write_order(const struct launch_order *order)
 	pack_begin(&pk, &buffer,
 		   12u + !!order->secret + !!order->records + !!order->lease_until_ms +
 			   !!order->begin_ms + (known ? 2u : 0u) + (renew->secret ? 4u : 0u) +
-			   (limits ? 3u : 0u) + (order->data_dir ? 2u : 0u));
+			   (limits ? 3u : 0u) + (order->data_dir ? 2u : 0u) +
+			   (order->criu ? 2u : 0u));
 	pack_u64(&pk, "v", SHIM_VERSION);
+	if (order->criu) {
+		pack_bool(&pk, "arrives", true);
+		pack_str(&pk, "criu", order->criu);
+	}
 	if (order->data_dir) {
 		pack_bin(&pk, "data_dir", order->data_dir, strlen(order->data_dir));
 		pack_u64(&pk, "data_cache_bytes", order->data_cache_bytes);
@@ -312,13 +317,28 @@ int launch_replay(const char *shim_path, const char *scope, const char *jobs_dir
 	return 0;
 }
 
+static int decode_moved(const msgpack_object *map, struct launch_event *event)
+{
+	event->type = LAUNCH_MOVED;
+	return unpack_bool(map, "failed", &event->failed) ||
+			       unpack_u64(map, "frozen_ms", &event->frozen_ms) ||
+			       unpack_u64(map, "dump_ms", &event->dump_ms) ||
+			       unpack_u64(map, "bytes", &event->bytes) ||
+			       unpack_str(map, "why", event->text, sizeof(event->text))
+		       ? -EBADMSG
+		       : 0;
+}
+
 static int decode_event(const msgpack_object *map, struct launch_event *event)
 {
 	char name[16];
 	uint64_t pid = 0, kind = 0, value = 0;
 
 	if (unpack_str(map, "event", name, sizeof(name)) ||
-	    unpack_str(map, "job", event->job, sizeof(event->job)) || unpack_u64(map, "pid", &pid))
+	    unpack_str(map, "job", event->job, sizeof(event->job)))
+		return -EBADMSG;
+	if (strcmp(name, "ready") != 0 && strcmp(name, "moved") != 0 &&
+	    unpack_u64(map, "pid", &pid))
 		return -EBADMSG;
 	event->pid = (pid_t)pid;
 	if (!strcmp(name, "started")) {
@@ -328,6 +348,12 @@ static int decode_event(const msgpack_object *map, struct launch_event *event)
 		(void)unpack_bool(map, "renews", &event->renews);
 		return unpack_u64(map, "cgroup_id", &event->cgroup_id);
 	}
+	if (!strcmp(name, "ready")) {
+		event->type = LAUNCH_READY;
+		return 0;
+	}
+	if (!strcmp(name, "moved"))
+		return decode_moved(map, event);
 	if (strcmp(name, "exited") != 0)
 		return -EBADMSG;
 	event->type = LAUNCH_EXITED;

@@ -57,6 +57,9 @@ struct launch_order {
 	const void *spec;	   /* packed, as received */
 	uint32_t spec_length;
 	struct launch_spare *spare; /* NULL: start a new process */
+	/* The job comes from another node, whose shim is at the stream's other end; the criu to
+	 * restore it with, "": the usual one; NULL: it is started here. */
+	const char *criu;
 };
 
 /* A shim started in advance, which waits for a job (shim/spare.h).  Zeroed: none. */
@@ -90,9 +93,17 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
  *     and again each time the shim itself has renewed the lease
  *   { "event": "exited", "job", "kind", "value", "end_ns", "wall_ms", "max_rss_kb", "oom_kills",
  *     "forks_refused", "cpu_us", "begin_us", "text" }
+ *   { "event": "ready", "job" }: a job that comes is restored and held
+ *   { "event": "moved", "job", "failed", "frozen_ms", "dump_ms", "bytes", "why" }: a job that goes
+ *     is held there, or that failed
  */
 #define LAUNCH_NEVER 125 /* no process of the job ran */
-enum launch_event_type { LAUNCH_STARTED = 1, LAUNCH_EXITED = 2 };
+enum launch_event_type {
+	LAUNCH_STARTED = 1,
+	LAUNCH_EXITED = 2,
+	LAUNCH_READY = 3,
+	LAUNCH_MOVED = 4
+};
 struct launch_event {
 	enum launch_event_type type;
 	char job[SPEC_JOB_MAX];
@@ -108,6 +119,9 @@ struct launch_event {
 	uint64_t wall_ms; /* start to end */
 	uint64_t max_rss_kb;
 	uint64_t oom_kills, forks_refused, cpu_us, begin_us; /* as in struct record_exit */
+	/* MOVED: TEXT says why it failed */
+	bool failed;
+	uint64_t frozen_ms, dump_ms, bytes;
 	char text[256];
 };
 /*
@@ -197,5 +211,24 @@ int launch_signal_ask(const char *run_dir, const char *job, int signal);
 int launch_expel_ask(const char *run_dir, const char *job, int signal, const char *why);
 /* Reads that answer: 0, -EAGAIN not yet, or negative errno. */
 int launch_signal_answer(int fd);
+
+/*
+ * Asks the job's shim to move the job to the shim at the other end of STREAM, whose keys are
+ * RECORDS (NULL: it is in clear); the caller still closes its own copy.  A non-blocking descriptor
+ * for the answer, or as launch_signal_ask.
+ */
+int launch_move_ask(const char *run_dir, const char *job, const char *criu,
+		    const struct records *records, int stream);
+/* Reads that answer: 0: it has begun; -EAGAIN not yet; or negative errno, with the shim's sentence.
+ */
+int launch_move_answer(int fd, struct iocom_err *err);
+/*
+ * Tells a shim what was decided: the one where the job was, that it stays or leaves, and the one
+ * where it comes, that it goes on or that the move is given up.  A descriptor for the answer, which
+ * launch_signal_answer reads (-EALREADY: nothing is held, or the other was said before), or as
+ * launch_signal_ask.
+ */
+enum launch_decision { LAUNCH_STAY, LAUNCH_LEAVE, LAUNCH_GO, LAUNCH_ABORT };
+int launch_decide_ask(const char *run_dir, const char *job, enum launch_decision decision);
 
 #endif

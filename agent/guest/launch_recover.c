@@ -20,7 +20,7 @@
  * No check waits for a shim for longer than a moment: a shim that hangs or is stopped must not keep
  * a new agent from the others.
  */
-#include "agent/guest/launch.h"
+#include "agent/guest/launch_control.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -28,16 +28,13 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "user/cgroup.h"
 #include "user/cgroup_guests.h"
 #include "user/clock.h"
-#include "user/frame.h"
 #include "user/leash_wire.h"
 #include "user/pack.h"
 #include "user/record.h"
@@ -46,94 +43,12 @@
 #define ANSWER_MS 100 /* wait this long for the answers of all found shims */
 
 /*
- * Connects to RUN_DIR/JOB.sock; a non-blocking descriptor or negative errno.  A shim that hangs
- * (its job's directory may be on a file system that does not answer) accepts no connection:
- * -EAGAIN, because a blocking connect would hang with it.
- */
-static int control_connect(const char *run_dir, const char *job)
-{
-	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	int directory, fd, rc = 0;
-
-	if (!spec_job_valid(job))
-		return -EINVAL;
-	/* Go through the directory's descriptor: a socket's name holds only 107 bytes. */
-	directory = open(run_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0)
-		return -errno;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		rc = -errno;
-	else if (snprintf(sa.sun_path, sizeof(sa.sun_path), "/proc/self/fd/%d/%s.sock", directory,
-			  job) >= (int)sizeof(sa.sun_path))
-		rc = -ENAMETOOLONG;
-	else if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)))
-		rc = -errno;
-	close(directory);
-	if (rc) {
-		if (fd >= 0)
-			close(fd);
-		return rc;
-	}
-	return fd;
-}
-
-static int launch_recover_control_ask(int fd, const char *op, int signal, const char *why)
-{
-	msgpack_sbuffer buffer;
-	msgpack_packer pk;
-	int rc;
-
-	pack_begin(&pk, &buffer, 4);
-	pack_u64(&pk, "v", LEASH_VERSION);
-	pack_str(&pk, "op", op);
-	pack_str(&pk, "why", why);
-	pack_u64(&pk, "signal", (uint64_t)signal);
-	rc = leash_send(fd, &buffer, MSG_DONTWAIT);
-	msgpack_sbuffer_destroy(&buffer);
-	return rc;
-}
-
-int launch_expel_ask(const char *run_dir, const char *job, int signal, const char *why)
-{
-	int fd = control_connect(run_dir, job);
-	int rc;
-
-	if (fd < 0)
-		return fd == -ENOENT || fd == -ECONNREFUSED ? -ESRCH : fd;
-	rc = launch_recover_control_ask(fd, "signal", signal, why);
-	if (!rc)
-		return fd;
-	close(fd);
-	return -EIO;
-}
-
-int launch_signal_ask(const char *run_dir, const char *job, int signal)
-{
-	return launch_expel_ask(run_dir, job, signal, NULL);
-}
-
-int launch_signal_answer(int fd)
-{
-	uint8_t buffer[LEASH_MESSAGE_MAX];
-	msgpack_unpacked message;
-	uint64_t result = 0;
-	int rc = leash_take(fd, buffer, &message);
-
-	if (rc)
-		return rc == -EAGAIN || rc == -EBADMSG ? rc : -EIO;
-	rc = unpack_u64(&message.data, "result", &result) ? -EBADMSG : -(int)result;
-	msgpack_unpacked_destroy(&message);
-	return rc;
-}
-
-/*
  * Takes over the leash of a living shim.  Waits until UNTIL_NS for its answer, the event "started";
  * a later answer is the first event on the leash.  Returns 0 or negative errno.
  */
 static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_found *f)
 {
-	int fd = control_connect(run_dir, f->job);
+	int fd = shim_control_connect(run_dir, f->job);
 	uint64_t now_ns = clock_boot_ns();
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	struct launch_event event;
@@ -141,7 +56,7 @@ static int take_leash(const char *run_dir, uint64_t until_ns, struct launch_foun
 
 	if (fd < 0)
 		return fd;
-	rc = launch_recover_control_ask(fd, "leash", 0, NULL);
+	rc = shim_control_ask(fd, "leash", 0, NULL);
 	if (!rc && now_ns < until_ns)
 		(void)poll(&p, 1, (int)((until_ns - now_ns) / CLOCK_NS_PER_MS) + 1);
 	if (!rc)
@@ -409,55 +324,4 @@ int launch_secret(const char *jobs_dir, const char *job, uint8_t secret[SECRET_B
 	if (rc)
 		return -ENOENT;
 	return start.keyed ? 0 : -ENODATA;
-}
-
-/* Initialises OUT with the request to the shim's control socket. */
-static void pack_attach(const struct launch_ask *ask, msgpack_sbuffer *out)
-{
-	uint8_t packed[RECORDS_PACKED];
-	msgpack_packer pk;
-
-	pack_begin(&pk, out, 2u + !!ask->records);
-	pack_str(&pk, "op", "attach");
-	pack_bin(&pk, "ask", ask->packed, ask->length);
-	if (!ask->records)
-		return;
-	records_pack(ask->records, packed);
-	pack_bin(&pk, "records", packed, sizeof(packed));
-	explicit_bzero(packed, sizeof(packed));
-}
-
-int launch_attach(const char *run_dir, const char *job, const struct launch_ask *ask, int stream)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	int fd = control_connect(run_dir, job);
-	uint8_t header[FRAME_HEADER];
-	msgpack_sbuffer buffer;
-	ssize_t n;
-
-	if (fd < 0)
-		return fd == -ENOENT || fd == -ECONNREFUSED ? -ESRCH : fd;
-	pack_attach(ask, &buffer);
-	frame_header(header, FRAME_REQUEST, (uint32_t)buffer.size);
-	header[2] = LEASH_FRAME;
-
-	struct iovec iov[2] = {{header, sizeof(header)}, {buffer.data, buffer.size}};
-	struct msghdr msg = {.msg_iov = iov,
-			     .msg_iovlen = 2,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-
-	control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
-					.cmsg_level = SOL_SOCKET,
-					.cmsg_type = SCM_RIGHTS};
-	memcpy(CMSG_DATA(&control.head), &stream, sizeof(stream));
-	/* A few hundred bytes fit into an empty socket whole, or not at all. */
-	n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-	explicit_bzero(buffer.data, buffer.size);
-	msgpack_sbuffer_destroy(&buffer);
-	close(fd);
-	return n == (ssize_t)(iov[0].iov_len + iov[1].iov_len) ? 0 : -ESRCH;
 }

@@ -63,7 +63,8 @@ int hold_main(void)
 {
 	const char *action = getenv(CRIU_ACTION), *init = getenv(CRIU_INIT);
 	const char *path = getenv(HOLD_ENV);
-	char word = HOLD_READY;
+	struct hold_ready ready = {.word = HOLD_READY};
+	char word;
 	ssize_t n;
 	int fd;
 
@@ -71,7 +72,10 @@ int hold_main(void)
 		return 0;
 	/* The socket is reached before the mounts are the job's. */
 	fd = path && init ? hold_connect(path) : -1;
-	if (fd < 0 || hold_mount_proc(init) || write(fd, &word, 1) != 1)
+	if (fd < 0 || hold_mount_proc(init))
+		return 1;
+	ready.init = (int32_t)strtol(init, NULL, 10);
+	if (write(fd, &ready, sizeof(ready)) != (ssize_t)sizeof(ready))
 		return 1;
 	do
 		n = read(fd, &word, 1);

@@ -2,15 +2,24 @@
 /*
  * iocom-hold: what criu calls when a job is restored and does not run yet (its --action-script, at
  * "post-restore").  It mounts the job's own /proc, connects to the socket that IOCOM_HOLD names,
- * says HOLD_READY there, and waits for one byte: HOLD_GO lets the job run.  Whatever else comes,
- * also the end of the connection, ends the job: criu kills what it has restored.
+ * says HOLD_READY there (struct hold_ready), and waits for one byte: HOLD_GO lets the job run.
+ * Whatever else comes, also the end of the connection, ends the job: criu kills what it has
+ * restored.
  */
 #ifndef IOCOM_HOLD_H
 #define IOCOM_HOLD_H
 
+#include <stdint.h>
+
 #define HOLD_ENV   "IOCOM_HOLD"
 #define HOLD_READY 'r'
 #define HOLD_GO	   'g'
+
+/* What it says. */
+struct hold_ready {
+	char word;    /* HOLD_READY */
+	int32_t init; /* pid of the job's first process, as the node sees it */
+};
 
 /* Returns the exit status: 0 to go on. */
 int hold_main(void);

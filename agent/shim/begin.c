@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/shim/arrive.h"
 #include "agent/shim/rejoin.h"
 #include "agent/shim/tty.h"
 #include "user/keyring.h"
@@ -120,6 +121,7 @@ static void forget_keys(void *arg)
 	struct shim *shim = arg;
 
 	records_erase(&shim->client.records);
+	records_erase(&shim->source.records);
 	records_erase(&shim->order.records);
 	explicit_bzero(shim->order.secret, sizeof(shim->order.secret));
 	explicit_bzero(shim->order.renew.secret, sizeof(shim->order.renew.secret));
@@ -185,6 +187,7 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	struct gang_launcher launcher = {0};
 	struct identity identity = {0};
 	struct spec *spec = &shim->order.spec;
+	bool arrives = shim->order.arrives;
 	int rc = identity_lookup(&identity, &shim->order, err);
 
 	if (!rc)
@@ -209,7 +212,7 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 		rc = leash_listen(&shim->leash, shim->order.run_dir, err);
 	if (!rc && shim->order.pam[0])
 		rc = begin_session(shim, &identity, err);
-	if (!rc && spec->data)
+	if (!rc && spec->data && !arrives)
 		rc = stage_take(shim, &identity, err);
 	if (!rc)
 		rc = begin_in_time(shim, err);
@@ -218,7 +221,9 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 				 shim, err);
 	if (!rc)
 		rc = gang_prepare(&shim->gang, &launcher, spec, err);
-	if (!rc)
+	if (arrives)
+		rc = arrive_take(shim, rc, err);
+	else if (!rc)
 		rc = child_start(&shim->child, &shim->order, &identity, &shim->group, &launcher,
 				 err);
 	gang_launcher_close(&launcher);
@@ -227,14 +232,17 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 		return rc;
 	shim->started_ms = shim_now_ms();
 	shim->end.pid = shim->child.pid;
-	streams_init(&shim->streams, shim->child.stdio);
-	shim->streams.tty = spec->tty.wanted;
-	shim->streams.spool = shim->spool;
-	shim->streams.record = shim->record;
-	memcpy(shim->owner, spec->nonce, sizeof(shim->owner));
+	if (!arrives) {
+		shim->start_ns = shim_wall_ns();
+		streams_init(&shim->streams, shim->child.stdio);
+		shim->streams.tty = spec->tty.wanted;
+		shim->streams.spool = shim->spool;
+		shim->streams.record = shim->record;
+		memcpy(shim->owner, spec->nonce, sizeof(shim->owner));
+	}
 	shim->gives = spec->data & DATA_FLAG_BRING;
 	leash_started(&shim->leash, shim->child.pid, shim->group.id);
-	if (shim_tell_started(shim))
+	if (!shim->client_gone && shim_tell_started(shim))
 		shim_client_lost(shim);
 	shim_audit_start(shim);
 	forget_words(spec);

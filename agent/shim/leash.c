@@ -116,6 +116,37 @@ void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id)
 	msgpack_sbuffer_destroy(&buffer);
 }
 
+void leash_ready(struct leash *leash)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	pack_begin(&pk, &buffer, 3);
+	pack_u64(&pk, "v", LEASH_VERSION);
+	pack_str(&pk, "event", "ready");
+	pack_str(&pk, "job", leash->job);
+	(void)leash_report(leash, &buffer);
+	msgpack_sbuffer_destroy(&buffer);
+}
+
+void leash_moved(struct leash *leash, const struct leash_move *move)
+{
+	msgpack_sbuffer buffer;
+	msgpack_packer pk;
+
+	pack_begin(&pk, &buffer, 8);
+	pack_u64(&pk, "v", LEASH_VERSION);
+	pack_str(&pk, "event", "moved");
+	pack_str(&pk, "job", leash->job);
+	pack_bool(&pk, "failed", move->failed);
+	pack_u64(&pk, "frozen_ms", move->frozen_ms);
+	pack_u64(&pk, "dump_ms", move->dump_ms);
+	pack_u64(&pk, "bytes", move->bytes);
+	pack_str(&pk, "why", move->why);
+	(void)leash_report(leash, &buffer);
+	msgpack_sbuffer_destroy(&buffer);
+}
+
 void leash_exited(struct leash *leash, const struct record_exit *end)
 {
 	msgpack_sbuffer buffer;
@@ -141,6 +172,18 @@ static void take_lease(const msgpack_object *message, struct lease *lease)
 		lease_hear(lease, until_ms);
 }
 
+/* The first word counts. */
+static bool take_word(struct leash *leash, const char *op)
+{
+	enum leash_word word = !strcmp(op, "go")      ? LEASH_GO
+			       : !strcmp(op, "abort") ? LEASH_ABORT
+						      : LEASH_NO_WORD;
+
+	if (word != LEASH_NO_WORD && leash->word == LEASH_NO_WORD)
+		leash->word = word;
+	return word != LEASH_NO_WORD && leash->word == word;
+}
+
 void leash_hear(struct leash *leash, struct lease *lease)
 {
 	uint8_t buffer[LEASH_MESSAGE_MAX];
@@ -148,7 +191,11 @@ void leash_hear(struct leash *leash, struct lease *lease)
 	int rc;
 
 	while (!(rc = leash_take(leash->fd, buffer, &message))) {
+		char op[16] = "";
+
 		take_lease(&message.data, lease);
+		if (!unpack_str(&message.data, "op", op, sizeof(op)))
+			(void)take_word(leash, op);
 		msgpack_unpacked_destroy(&message);
 	}
 	if (rc == -EAGAIN)
@@ -161,11 +208,18 @@ void leash_hear(struct leash *leash, struct lease *lease)
 
 void leash_answer(int connection, int result)
 {
+	leash_answer_why(connection, result, "");
+}
+
+void leash_answer_why(int connection, int result, const char *why)
+{
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
-	pack_begin(&pk, &buffer, 1);
+	pack_begin(&pk, &buffer, *why ? 2 : 1);
 	pack_u64(&pk, "result", (uint64_t)result);
+	if (*why)
+		pack_str(&pk, "why", why);
 	(void)leash_send(connection, &buffer, 0);
 	msgpack_sbuffer_destroy(&buffer);
 	close(connection);
@@ -198,15 +252,30 @@ static int take_descriptor(int connection)
 	return fd;
 }
 
-static enum leash_what take_ask(const msgpack_object *map, struct leash_request *request)
+/* Takes the keys of the stream that comes with a request.  Returns false: they are malformed. */
+static bool take_records(const msgpack_object *map, struct leash_request *request)
 {
-	const msgpack_object *ask = unpack_get(map, "ask");
 	const msgpack_object *records = unpack_get(map, "records");
 
 	request->secure = records != NULL;
-	if (records &&
-	    (records->type != MSGPACK_OBJECT_BIN ||
-	     records_unpack(&request->records, records->via.bin.ptr, records->via.bin.size)))
+	return !records ||
+	       (records->type == MSGPACK_OBJECT_BIN &&
+		!records_unpack(&request->records, records->via.bin.ptr, records->via.bin.size));
+}
+
+static enum leash_what take_move(const msgpack_object *map, struct leash_request *request)
+{
+	if (request->stream < 0 || !take_records(map, request) ||
+	    unpack_str(map, "criu", request->criu, sizeof(request->criu)))
+		return LEASH_NOTHING;
+	return LEASH_MOVE;
+}
+
+static enum leash_what take_ask(const msgpack_object *map, struct leash_request *request)
+{
+	const msgpack_object *ask = unpack_get(map, "ask");
+
+	if (!take_records(map, request))
 		return LEASH_NOTHING;
 	if (request->stream < 0 || !ask || ask->type != MSGPACK_OBJECT_BIN ||
 	    attach_unpack(&request->ask, ask->via.bin.ptr, ask->via.bin.size, NULL))
@@ -241,7 +310,21 @@ static enum leash_what leash_obey(struct leash *leash, const msgpack_object *mes
 		*taken = true;
 		return LEASH_SIGNAL;
 	}
-	return !strcmp(op, "attach") ? take_ask(message, request) : LEASH_NOTHING;
+	if (!strcmp(op, "attach"))
+		return take_ask(message, request);
+	if (!strcmp(op, "move")) {
+		enum leash_what what = take_move(message, request);
+
+		*taken = what == LEASH_MOVE;
+		return what;
+	}
+	if (!strcmp(op, "go") || !strcmp(op, "abort")) {
+		leash_answer(request->connection, take_word(leash, op) ? 0 : EALREADY);
+		*taken = true;
+		return LEASH_NOTHING;
+	}
+	*taken = !strcmp(op, "stay") || !strcmp(op, "leave");
+	return !*taken ? LEASH_NOTHING : !strcmp(op, "stay") ? LEASH_STAY : LEASH_LEAVE;
 }
 
 enum leash_what leash_serve(struct leash *leash, struct leash_request *request)
@@ -265,7 +348,7 @@ enum leash_what leash_serve(struct leash *leash, struct leash_request *request)
 	}
 	if (!taken)
 		close(fd);
-	if (what != LEASH_ATTACH && request->stream >= 0) {
+	if (what != LEASH_ATTACH && what != LEASH_MOVE && request->stream >= 0) {
 		close(request->stream);
 		request->stream = -1;
 	}

@@ -15,10 +15,21 @@
  *   { "op": "attach", "ask": bin }  a client's connection comes with it (SCM_RIGHTS); the
  *                                   shim answers the client there (user/attach.h), sealed
  *                                   if "records": bin has the keys (user/channel/records.h)
+ *   { "op": "move", "criu": path }  the job moves: the connection to the shim of the node where it
+ *                                   goes comes with it, as above; answer { "result": 0 or errno,
+ *                                   "why": sentence }.  Later, on the leash:
+ *                                   { "event": "moved", "failed", "frozen_ms", "dump_ms", "bytes",
+ *                                   "why" }: it is held, there and here, and waits for
+ *   { "op": "stay" }, { "op": "leave" }  answer { "result": 0 or errno }
+ *
+ * The shim of a job that comes reports { "event": "ready" } when it is held, and waits for
+ *
+ *   { "op": "go" }, { "op": "abort" }    on the leash or on the control socket
  */
 #ifndef IOCOM_SHIM_LEASH_H
 #define IOCOM_SHIM_LEASH_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -41,6 +52,8 @@ struct leash {
 	bool taken;		   /* that agent has read it; FD is -1 since then */
 	const struct lease *lease; /* the job's lease, reported with "started"; may be NULL */
 	bool renews;		   /* the shim asks home itself; reported with "started" */
+	/* What becomes of a job that came and is held. */
+	enum leash_word { LEASH_NO_WORD, LEASH_GO, LEASH_ABORT } word;
 };
 
 /* Takes FD, the agent's socket, for reports about JOB. */
@@ -55,15 +68,25 @@ void leash_deinit(struct leash *leash);
 /* These report to the agent. An agent that does not take a report counts as gone (FD becomes
  * -1), and the record stays. */
 void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id);
+void leash_ready(struct leash *leash);
+/* How a job's move went as far as it is held, or failed. */
+struct leash_move {
+	bool failed;
+	uint64_t frozen_ms; /* until now */
+	uint64_t dump_ms, bytes;
+	const char *why;
+};
+void leash_moved(struct leash *leash, const struct leash_move *move);
 void leash_exited(struct leash *leash, const struct record_exit *end);
 /* Call it when FD is readable: the agent changed the lease, or went away. */
 void leash_hear(struct leash *leash, struct lease *lease);
-enum leash_what { LEASH_NOTHING, LEASH_SIGNAL, LEASH_ATTACH };
+enum leash_what { LEASH_NOTHING, LEASH_SIGNAL, LEASH_ATTACH, LEASH_MOVE, LEASH_STAY, LEASH_LEAVE };
 struct leash_request {
-	int connection;		 /* for LEASH_SIGNAL: pass it to leash_answer */
+	int connection;		 /* of all but LEASH_ATTACH: pass it to leash_answer */
 	int signal;		 /* the signal for the job */
 	char why[LEASE_WHY_MAX]; /* why its node's owner expels it; "": nobody does */
-	int stream; /* for LEASH_ATTACH: the client's connection, which the caller owns */
+	int stream; /* for LEASH_ATTACH and LEASH_MOVE: the connection, which the caller owns */
+	char criu[PATH_MAX];   /* for LEASH_MOVE: "": the usual one */
 	struct attach_ask ask; /* what the client wants */
 	bool secure;	       /* its stream is sealed with these keys, which the caller erases */
 	struct records records;
@@ -71,5 +94,6 @@ struct leash_request {
 /* Serves one connection of the control socket within 1 s. Returns what the caller must do. */
 enum leash_what leash_serve(struct leash *leash, struct leash_request *request);
 void leash_answer(int connection, int result); /* closes CONNECTION */
+void leash_answer_why(int connection, int result, const char *why);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * The shim's loop over nine descriptors. It uses poll because the events change with every
- * credit: rebuilding nine entries is cheaper than the epoll_ctl calls would be.
+ * The shim's loop over eleven descriptors. It uses poll because the events change with every
+ * credit: rebuilding them is cheaper than the epoll_ctl calls would be.
  */
 #include "agent/shim/shim.h"
 
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "agent/init/init.h"
+#include "agent/shim/arrive.h"
 #include "agent/shim/rejoin.h"
 #include "agent/shim/tty.h"
 #include "user/clock.h"
@@ -30,6 +31,8 @@ enum entry {
 	ENTRY_CONTROL,
 	ENTRY_HOME,
 	ENTRY_GANG,
+	ENTRY_DEPART,
+	ENTRY_SOURCE,
 	ENTRIES
 };
 
@@ -66,13 +69,15 @@ static void kill_all(struct shim *shim)
  * the job's terminal. The first process leads a session of its own, so its group is orphaned and
  * ignores SIGTSTP; we send SIGSTOP instead. SIGKILL kills the whole job.
  */
-static int send_signal(struct shim *shim, int signal)
+int shim_signal(struct shim *shim, int signal)
 {
 	pid_t group = shim->child.pid;
 
 	/* No process began here: the pid is 0 (our own group) or may belong to a stranger now. */
 	if (!shim->started_ms)
 		return ESRCH;
+	if (depart_keep_signal(&shim->depart, signal))
+		return 0;
 	shim_tell_gang(shim, signal);
 	if (signal == SIGKILL) {
 		kill_all(shim);
@@ -104,7 +109,7 @@ int shim_take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, uin
 	case FRAME_SIGNAL:
 		if (length != 1 || payload[0] == 0 || payload[0] >= _NSIG)
 			return -EPROTO;
-		send_signal(shim, payload[0]);
+		(void)shim_signal(shim, payload[0]);
 		return 0;
 	case FRAME_EXIT:
 		if (length || !shim->told_exit)
@@ -196,6 +201,17 @@ static void take_status(struct shim *shim)
 	loop_ended(shim, &end);
 }
 
+static void serve_move(struct shim *shim, struct leash_request *request)
+{
+	struct iocom_err err = {0};
+	int rc = depart_begin(shim, request, &err);
+
+	leash_answer_why(request->connection, -rc, err.text);
+	if (request->stream >= 0)
+		close(request->stream);
+	records_erase(&request->records);
+}
+
 void shim_serve_control(struct shim *shim)
 {
 	struct leash_request request;
@@ -204,7 +220,16 @@ void shim_serve_control(struct shim *shim)
 	case LEASH_SIGNAL:
 		if (request.why[0])
 			lease_expel(&shim->lease, request.why);
-		leash_answer(request.connection, send_signal(shim, request.signal));
+		leash_answer(request.connection, shim_signal(shim, request.signal));
+		break;
+	case LEASH_MOVE:
+		serve_move(shim, &request);
+		break;
+	case LEASH_STAY:
+		leash_answer(request.connection, -depart_stay(shim));
+		break;
+	case LEASH_LEAVE:
+		leash_answer(request.connection, -depart_leave(shim));
 		break;
 	case LEASH_ATTACH:
 		shim_attach(shim, request.stream, request.secure ? &request.records : NULL,
@@ -225,6 +250,8 @@ static uint64_t deadline(const struct shim *shim)
 	const struct streams *streams = &shim->streams;
 	uint64_t quiet_ms, grace_ms = UINT64_MAX;
 
+	if (depart_going(&shim->depart))
+		return UINT64_MAX; /* it is frozen, and others decide */
 	if (shim->killed && !shim->main_ended)
 		return shim->killed_ms + SHIM_SILENCE_MS;
 	if (shim->hung_up && !shim->main_ended)
@@ -280,6 +307,8 @@ static void loop_overdue(struct shim *shim)
 
 static bool loop_over(const struct shim *shim)
 {
+	if (shim->depart.state == DEPART_LEFT)
+		return true;
 	return shim->main_ended && (shim->given_up || streams_ended(&shim->streams));
 }
 
@@ -306,10 +335,18 @@ static void loop_wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 		.fd = shim->client_gone ? -1 : shim->client.fd,
 		.events = (short)(POLLIN | (wire_idle(&shim->client) ? 0 : POLLOUT)),
 	};
+	/* What is in the pipes, and what the client sends, is for the shim where the job goes on.
+	 */
+	for (int i = 0; i <= ENTRY_CLIENT && depart_going(&shim->depart); i++)
+		entries[i].fd = -1;
 	entries[ENTRY_CHILD] = (struct pollfd){
 		.fd = shim->child.status >= 0 ? shim->child.status : shim->child.pidfd,
 		.events = POLLIN,
 	};
+	if (depart_going(&shim->depart))
+		entries[ENTRY_CHILD].fd = -1;
+	entries[ENTRY_DEPART] = (struct pollfd){.fd = shim->depart.fd, .events = POLLIN};
+	entries[ENTRY_SOURCE] = (struct pollfd){.fd = shim->source.fd, .events = POLLIN};
 	entries[ENTRY_LEASH] = (struct pollfd){.fd = shim->leash.fd, .events = POLLIN};
 	entries[ENTRY_CONTROL] = (struct pollfd){.fd = shim->leash.listen, .events = POLLIN};
 	entries[ENTRY_HOME] = renew_poll(&shim->renew);
@@ -370,8 +407,13 @@ void shim_loop(struct shim *shim)
 		loop_wait_for(shim, entries);
 		if (shim->audit > 0 && audit_told(shim->audit, 0))
 			shim->audit = 0;
+		if (entries[ENTRY_DEPART].revents)
+			depart_hear(shim);
+		if (entries[ENTRY_SOURCE].revents)
+			arrive_hear(shim);
 		/* Check this every time: a busy job may be writing to a client that is gone. */
-		if (serve_streams(shim, entries) || wire_silent(&shim->client))
+		if (!depart_going(&shim->depart) &&
+		    (serve_streams(shim, entries) || wire_silent(&shim->client)))
 			shim_client_lost(shim);
 		streams_end_again(&shim->streams, shim_now_ms());
 		if (entries[ENTRY_LEASH].revents)

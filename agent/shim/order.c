@@ -148,6 +148,14 @@ static int take_data(const msgpack_object *map, struct order *order)
 		       : 0;
 }
 
+static int take_arrival(const msgpack_object *map, struct order *order)
+{
+	order->arrives = unpack_get(map, "arrives") != NULL;
+	return order->arrives && unpack_str(map, "criu", order->criu, sizeof(order->criu))
+		       ? -EBADMSG
+		       : 0;
+}
+
 static int order_take(const msgpack_object *map, struct order *order, struct iocom_err *err)
 {
 	uint64_t version, uid, gid;
@@ -176,7 +184,7 @@ static int order_take(const msgpack_object *map, struct order *order, struct ioc
 	    (unpack_u64(map, "lease_until_ms", &order->lease_until_ms) || !order->lease_until_ms))
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	if (take_begin(map, order) || take_spill(map, order) || take_renew(map, order) ||
-	    take_user_limits(map, order) || take_data(map, order))
+	    take_user_limits(map, order) || take_data(map, order) || take_arrival(map, order))
 		return iocom_err_set(err, -EBADMSG, "the agent's order is malformed");
 	order->uid = (uid_t)uid;
 	order->gid = (gid_t)gid;

@@ -13,6 +13,7 @@
  *   unusual limit      begin_ms
  *   account known      user (name), groups (bin: gid_t, with the primary one)
  *   data may go along  data_dir, data_cache_bytes
+ *   job that comes     arrives (bool), criu (path; "": the usual one)
  *   from another node  guest (bool): its cgroup is in guests/, not in jobs/
  *   group per user     user_tasks, user_memory_bytes, user_swap_bytes: its limits (0: none); an
  *                      older agent sends none of them and looks for the job at jobs/JOB
@@ -26,6 +27,7 @@
 #ifndef IOCOM_SHIM_ORDER_H
 #define IOCOM_SHIM_ORDER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -86,6 +88,9 @@ struct order {
 	struct order_renew renew;
 	bool by_user; /* the job's cgroup is below its user's, which has these limits */
 	struct cgroup_limits user_limits;
+	/* The job runs already, on another node, whose shim is the stream's other end. */
+	bool arrives;
+	char criu[PATH_MAX];
 	bool guest;		   /* its user's cgroup is among those of guests */
 	char data_dir[1024];	   /* where jobs have their data that goes along; "": nowhere */
 	uint64_t data_cache_bytes; /* most of it that is kept for one user */

@@ -25,12 +25,29 @@ uint64_t shim_wall_ns(void)
 }
 
 /*
+ * The job goes on elsewhere: its client is not told an end, and looks for it there.  What is left
+ * here for the agent is that it moved.
+ */
+static void shim_has_left(struct shim *shim)
+{
+	shim->end = (struct record_exit){
+		.kind = RECORD_MOVED,
+		.pid = shim->child.pid,
+		.end_ns = shim->end.end_ns,
+		.wall_ms = shim->end.wall_ms,
+	};
+	snprintf(shim->end.text, sizeof(shim->end.text), "the job moved to another node");
+	shim_client_lost(shim);
+}
+
+/*
  * Reports the end in this order: disk, agent, client. The slow fsync comes later, and only if no
  * agent took the end or output is kept: otherwise the agent removes the record within moments.  But
  * a client that has attached to a detached job is told nothing that a power cut could undo.
  */
 static void shim_finish(struct shim *shim)
 {
+	bool left = shim->depart.state == DEPART_LEFT;
 	struct iocom_err err = {0};
 
 	streams_close(&shim->streams, 0);
@@ -43,10 +60,14 @@ static void shim_finish(struct shim *shim)
 	guard_end(&shim->guard);
 	lease_outcome(&shim->lease, &shim->end);
 	shim->end.end_ns = shim_wall_ns();
-	shim->end.wall_ms = shim->started_ms ? shim_now_ms() - shim->started_ms : 0;
+	shim->end.wall_ms = shim->started_ms ? shim->ran_ms + shim_now_ms() - shim->started_ms : 0;
+	if (left)
+		shim_has_left(shim);
 	if (shim->record >= 0 && record_write_exit(shim->record, &shim->end, &err))
 		fprintf(stderr, "iocom-shim: job %s: %s\n", shim->leash.job, err.text);
 	leash_exited(&shim->leash, &shim->end);
+	if (left)
+		return;
 	if (shim->detached && shim->record >= 0 && !shim->client_gone)
 		record_sync(shim->record);
 	shim_deliver(shim);
@@ -114,6 +135,8 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 	scratch_init(&shim->scratch);
 	gang_line_init(&shim->gang);
 	leash_init(&shim->leash, fd_leash, "");
+	depart_init(&shim->depart);
+	shim->source.fd = -1;
 	shim->renew.fd = -1;
 	rc = order_read(fd_order, &shim->order, &err);
 	close(fd_order);
@@ -140,6 +163,8 @@ int shim_run(struct shim *shim, int fd_leash, int fd_order, int fd_stream)
 	renew_deinit(&shim->renew);
 	gang_line_deinit(&shim->gang);
 	streams_deinit(&shim->streams);
+	depart_deinit(&shim->depart);
+	wire_deinit(&shim->source);
 	wire_deinit(&shim->client);
 	leash_deinit(&shim->leash);
 	if (shim->record >= 0)

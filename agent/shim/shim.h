@@ -24,6 +24,7 @@
 #include "user/cgroup.h"
 #include "agent/shim/audit.h"
 #include "agent/shim/child.h"
+#include "agent/shim/depart.h"
 #include "agent/shim/gang.h"
 #include "agent/shim/guard.h"
 #include "agent/shim/leash.h"
@@ -72,12 +73,16 @@ struct shim {
 	bool replayed; /* the job was over before we started: only its record is here */
 	bool given_up; /* we wait no longer for a client or for what is still in the pipes */
 	struct child child;
+	struct depart depart;
+	struct wire source; /* of a job that came: its former shim, which may send signals */
 	struct gang_line gang;
 	struct streams streams;
 	struct spool spool;	/* until the streams take it */
 	struct scratch scratch; /* the directory of a job whose data went along */
 	bool gives;		/* when the job is over, its client fetches files */
 	uint64_t started_ms;	/* CLOCK_BOOTTIME, as all *_ms members */
+	/* When the job began, CLOCK_REALTIME, and how long it ran before it came here. */
+	uint64_t start_ns, ran_ms;
 	bool main_ended, hung_up, killed;
 	uint64_t ended_ms, hung_up_ms, killed_ms;
 	struct record_exit end;
@@ -100,6 +105,8 @@ void shim_client_lost(struct shim *shim);
 int shim_serve_client(struct shim *shim);
 /* Obeys one frame of the client. Returns 0 or -EPROTO. */
 int shim_take_frame(struct shim *shim, uint8_t type, const uint8_t *payload, uint32_t length);
+/* Sends SIGNAL to the job.  Returns 0 or errno. */
+int shim_signal(struct shim *shim, int signal);
 /* Serves one connection of the control socket. */
 void shim_serve_control(struct shim *shim);
 /* shim.c: tells the audit log that the job has started, or has ended or was refused. */

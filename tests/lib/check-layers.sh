@@ -60,7 +60,8 @@ done
 for room in balancer balancer/{batch,doctor,profile,record,run,settings,settings/owner,top}; do
 	check_room "$room" 'include/|user/|balancer/'
 done
-check_room agent/shim 'include/|user/|agent/shim/|agent/init/init.h'
+check_room agent/shim 'include/|user/|agent/shim/|agent/init/(hold|init).h'
+check_room agent/shim/move 'include/|user/|agent/shim/(move/|beside.h)'
 check_room agent/init 'include/|user/|agent/init/'
 # The launchers of parallel jobs run as the job's user and share nothing with root's programs.
 check_room agent/tasks 'include/|user/|agent/tasks/'

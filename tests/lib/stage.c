@@ -55,6 +55,7 @@ static void find_shim(struct stage *stage)
 
 int stage_up(struct stage *stage)
 {
+	static unsigned ups; /* a second stage is another node */
 	struct cgroup_mounts mounts;
 	char path[512];
 
@@ -67,7 +68,8 @@ int stage_up(struct stage *stage)
 	snprintf(stage->run, sizeof(stage->run), "%s/run/jobs", stage->dir);
 	snprintf(stage->out, sizeof(stage->out), "%s/out", stage->dir);
 	snprintf(stage->err, sizeof(stage->err), "%s/err", stage->dir);
-	snprintf(stage->scope, sizeof(stage->scope), "iocom-stage-%d", getpid());
+	snprintf(stage->scope, sizeof(stage->scope), "iocom-stage-%d%s", getpid(),
+		 ups++ ? "b" : "");
 	snprintf(stage->v2, sizeof(stage->v2), "%s", mounts.v2);
 	/* The scope exists in v1 too, as a testbed's does. */
 	for (size_t i = 0; i < mounts.nv1; i++) {
@@ -178,7 +180,10 @@ static void fill_spec(struct stage *stage, const struct want *want, struct spec 
 		.gang = want->gang,
 		.gang_length = want->gang_length,
 	};
-	snprintf(spec->job, sizeof(spec->job), "stage-%d-%u", getpid(), ++stage->sequence);
+	if (want->name)
+		snprintf(spec->job, sizeof(spec->job), "%s", want->name);
+	else
+		snprintf(spec->job, sizeof(spec->job), "stage-%d-%u", getpid(), ++stage->sequence);
 	if (want->limit.soft)
 		spec->limits[spec->nlimits++] = want->limit;
 	for (size_t i = 0; i < want->nlimits; i++)
@@ -206,6 +211,7 @@ struct job stage_start(struct stage *stage, const struct want *want)
 		.spool_max = 1u << 20,
 		.spill_max = SHIM_SPILL_MAX - want->spill_less,
 		.spare = want->spare,
+		.criu = want->criu,
 		.account = want->account,
 		.user_limits = want->flat ? NULL : &want->user_limits,
 	};

@@ -50,7 +50,9 @@ struct want {
 	const char *jobs; /* another jobs directory */
 	bool flat;	  /* the cgroup is jobs/JOB, as an agent without groups of users has it */
 	struct cgroup_limits user_limits; /* of the user's group */
-	void *gang;			  /* the packed plan of a gang's part; NULL: it is none */
+	/* A job that comes from another stage has its name there, and this criu; NULL: none. */
+	const char *name, *criu;
+	void *gang; /* the packed plan of a gang's part; NULL: it is none */
 	size_t gang_length;
 };
 

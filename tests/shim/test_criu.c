@@ -26,7 +26,7 @@
 #include "agent/init/hold.h"
 #include "agent/init/init.h"
 #include "agent/shim/child.h"
-#include "agent/shim/criu.h"
+#include "agent/shim/move/criu.h"
 #include "tests/lib/stage.h"
 #include "user/cgroup_freeze.h"
 
@@ -159,7 +159,8 @@ static pid_t restore(struct moved *m, struct criu_pipe pipes[PIPES], struct chil
 	struct iocom_err err = {0};
 	int ends[PIPES][2], listening, n;
 	struct pollfd p = {.events = POLLIN};
-	char path[108], ready;
+	struct hold_ready ready;
+	char path[108];
 	pid_t pid;
 
 	*fresh = (struct child){.pidfd = -1};
@@ -183,8 +184,9 @@ static pid_t restore(struct moved *m, struct criu_pipe pipes[PIPES], struct chil
 		print_message("%s\n", err.text);
 	assert_int_equal(n, 1);
 	*hold = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-	assert_int_equal(read(*hold, &ready, 1), 1);
-	assert_int_equal(ready, HOLD_READY);
+	assert_int_equal(read(*hold, &ready, sizeof(ready)), sizeof(ready));
+	assert_int_equal(ready.word, HOLD_READY);
+	fresh->pid = ready.init;
 	close(listening);
 	unlink(path);
 	return pid;
@@ -208,20 +210,6 @@ static void remove_images(const struct moved *m)
 	snprintf(command, sizeof(command), "rm -rf %s", m->dir);
 	assert_int_equal(system(command), 0);
 	assert_int_equal(mkdir(m->dir, 0700), 0);
-}
-
-static pid_t child_in(const struct cgroup *group)
-{
-	char path[CGROUP_PATH_MAX + 16];
-	int pid = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/cgroup.procs", group->v2);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%d", &pid), 1);
-	fclose(file);
-	return pid;
 }
 
 /* Freezes M and takes what is in its pipe, as a shim does: criu does not. */
@@ -304,7 +292,6 @@ static void test_moves(void **state)
 		assert_int_equal(waitpid(running, &how, 0), running);
 		assert_int_equal(how, 0);
 		m.child = fresh;
-		m.child.pid = child_in(&m.group);
 		m.child.pidfd = -1;
 		remove_images(&m);
 		expect_lines(&m, &next, 50);

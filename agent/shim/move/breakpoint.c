@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See breakpoint.h. */
-#include "agent/shim/breakpoint.h"
+#include "agent/shim/move/breakpoint.h"
 
 #ifdef __x86_64__
 

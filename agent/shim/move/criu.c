@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* See criu.h. */
-#include "agent/shim/criu.h"
+#include "agent/shim/move/criu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "agent/shim/beside.h"
-#include "agent/shim/breakpoint.h"
+#include "agent/shim/move/breakpoint.h"
 #include "user/clock.h"
 #include "user/utf8.h"
 

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See depart.h. */
+#include "agent/shim/depart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/shim/move/criu.h"
+#include "agent/shim/move/images.h"
+#include "agent/shim/move/luggage.h"
+#include "agent/shim/move/transfer.h"
+#include "agent/shim/shim.h"
+#include "user/cgroup_freeze.h"
+#include "user/clock.h"
+
+/* Besides the job's memory: page maps, descriptors, the luggage and criu's log. */
+#define IMAGES_EXTRA_BYTES (64ULL << 20)
+
+/* What the mover says, once. */
+struct depart_report {
+	int32_t rc; /* 0: it is restored there and waits */
+	uint32_t dump_ms;
+	uint64_t bytes;
+	char text[256]; /* as long as a leash event has */
+};
+
+/* --- the mover --------------------------------------------------------------------------- */
+
+/* Resident memory of all processes of GROUP, in bytes; what two share counts twice. */
+static uint64_t resident_bytes(const struct cgroup *group)
+{
+	char path[CGROUP_PATH_MAX + 16];
+	unsigned long long pages, sum = 0;
+	FILE *pids, *statm;
+	int pid;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group->v2);
+	pids = fopen(path, "re");
+	while (pids && fscanf(pids, "%d", &pid) == 1) {
+		snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+		statm = fopen(path, "re");
+		if (statm && fscanf(statm, "%*u %llu", &pages) == 1)
+			sum += pages;
+		if (statm)
+			fclose(statm);
+	}
+	if (pids)
+		fclose(pids);
+	return sum * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int copy_bytes(struct luggage_bytes *to, const void *data, size_t length)
+{
+	to->data = malloc(length + 1);
+	if (!to->data)
+		return -ENOMEM;
+	if (length)
+		memcpy(to->data, data, length);
+	to->length = length;
+	return 0;
+}
+
+static int pack_output(struct luggage_kept *to, const struct resend_buffer *kept)
+{
+	const uint8_t *at;
+	size_t n;
+
+	to->start = kept->start;
+	to->bytes.data = malloc((size_t)(kept->end - kept->start) + 1);
+	if (!to->bytes.data)
+		return -ENOMEM;
+	for (uint64_t offset = kept->start; offset < kept->end; offset += n) {
+		at = resend_at(kept, offset, &n);
+		memcpy(to->bytes.data + to->bytes.length, at, n);
+		to->bytes.length += n;
+	}
+	return 0;
+}
+
+/* Puts together what this shim knows of the frozen job. */
+static int luggage_gather(struct luggage *luggage, const struct shim *shim)
+{
+	const struct streams *streams = &shim->streams;
+	const int fds[LUGGAGE_PIPES] = {streams->fd[0], streams->fd[1], streams->fd[2],
+					shim->child.status};
+	int rc = 0;
+
+	*luggage = (struct luggage){
+		.start_ns = shim->start_ns,
+		.ran_ms = shim->ran_ms + shim_now_ms() - shim->started_ms,
+		.moves = shim->depart.moves + 1,
+		.detached = shim->detached,
+		.input_ended = streams->input_ended,
+		.received = streams->sent[0],
+		.consumed = streams->consumed,
+	};
+	memcpy(luggage->job, shim->order.spec.job, sizeof(luggage->job));
+	memcpy(luggage->owner, shim->owner, sizeof(luggage->owner));
+	for (int i = 0; !rc && i < LUGGAGE_PIPES; i++)
+		if (fds[i] >= 0)
+			rc = luggage_look(&luggage->pipes[i], fds[i]);
+	if (!rc)
+		rc = copy_bytes(&luggage->input,
+				streams->input.length ? queue_front(&streams->input) : NULL,
+				streams->input.length);
+	for (int i = 1; !rc && i < FRAME_STREAMS; i++)
+		rc = pack_output(&luggage->kept[i], &streams->kept[i]);
+	return rc;
+}
+
+static int mover_pack(const struct shim *shim, const struct images *images, struct iocom_err *err)
+{
+	struct luggage luggage;
+	int rc = luggage_gather(&luggage, shim);
+
+	/* Its end says how it ended, and must not wait in an image. */
+	if (!rc && luggage.pipes[LUGGAGE_PIPES - 1].held.length)
+		rc = -ESRCH;
+	if (!rc)
+		rc = luggage_write(&luggage, images);
+	luggage_free(&luggage);
+	if (rc == -ESRCH)
+		return iocom_err_set(err, rc, "it has ended");
+	return rc ? iocom_err_set(err, rc, "cannot save the state of its streams: %s",
+				  strerror(-rc))
+		  : 0;
+}
+
+static int mover_save(const struct shim *shim, const struct criu *criu, struct images *images,
+		      struct depart_report *report, struct iocom_err *err)
+{
+	uint64_t begin_ms = shim_now_ms(), files;
+	int rc = images_make(images, resident_bytes(&shim->group) + IMAGES_EXTRA_BYTES, err);
+
+	if (!rc)
+		rc = criu_dump(criu, shim->child.pid, shim->group.v2, images->path, DEPART_DUMP_MS,
+			       err);
+	if (!rc)
+		rc = mover_pack(shim, images, err);
+	if (!rc)
+		rc = images_size(images, &report->bytes, &files);
+	report->dump_ms = (uint32_t)(shim_now_ms() - begin_ms);
+	return rc;
+}
+
+/* Hands on the signals that the parent sends, until it says no more. */
+static void mover_hand_on(struct wire *target, int parent)
+{
+	uint8_t signal;
+
+	while (read(parent, &signal, 1) == 1)
+		if (wire_signal(target, signal))
+			return;
+}
+
+/* The process that saves and sends the job; it does not return. */
+static void mover_run(struct shim *shim, const struct criu *criu, struct wire *target, int parent)
+{
+	uint64_t until_ms = shim_now_ms() + DEPART_LIMIT_MS;
+	struct depart_report report = {0};
+	struct images images = {.fd = -1};
+	struct iocom_err err = {0};
+	int rc = cgroup_enter(&shim->depart.group, true);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGCHLD, SIG_DFL);
+	if (rc)
+		iocom_err_set(&err, rc, "cannot enter the cgroup of its images: %s", strerror(-rc));
+	if (!rc)
+		rc = mover_save(shim, criu, &images, &report, &err);
+	if (!rc)
+		rc = transfer_send(target, &images, until_ms, &err);
+	images_free(&images);
+	if (!rc)
+		rc = transfer_await(target, until_ms, &err);
+	report.rc = rc;
+	snprintf(report.text, sizeof(report.text), "%.255s", err.text);
+	if (write(parent, &report, sizeof(report)) == (ssize_t)sizeof(report) && !rc)
+		mover_hand_on(target, parent);
+	_exit(rc ? 1 : 0);
+}
+
+/* --- the shim ---------------------------------------------------------------------------- */
+
+void depart_init(struct depart *depart)
+{
+	*depart = (struct depart){.fd = -1};
+}
+
+/* Why the job cannot move at all; NULL: it can. */
+static const char *depart_hindrance(const struct shim *shim)
+{
+	const struct spec *spec = &shim->order.spec;
+
+	if (!spec->migratable)
+		return "it was not started with --migratable";
+	if (spec->tty.wanted)
+		return "it has a terminal";
+	if (spec->data)
+		return "its data went along with it to this node";
+	if (shim->streams.spool.fd[1] >= 0)
+		return "its output is kept on this node";
+	if (!shim->started_ms || shim->main_ended || shim->child.status < 0)
+		return "it has ended";
+	if (shim->killed || shim->hung_up)
+		return "it is being ended";
+	return NULL;
+}
+
+static int make_move_group(struct shim *shim, struct iocom_err *err)
+{
+	struct depart *depart = &shim->depart;
+	struct cgroup_mounts mounts;
+	struct order *order = malloc(sizeof(*order)); /* too large for the stack */
+	int rc = order ? cgroup_mounts_read("/proc/self/mounts", &mounts, err) : -ENOMEM;
+
+	if (!rc) {
+		*order = shim->order;
+		if (strlen(order->spec.job) + sizeof(DEPART_GROUP) > sizeof(order->spec.job))
+			rc = iocom_err_set(err, -ENAMETOOLONG, "its name is too long");
+	}
+	if (!rc) {
+		strcat(order->spec.job, DEPART_GROUP);
+		rc = user_group_make(&depart->user, order, &mounts, &depart->group, err);
+	}
+	if (order)
+		explicit_bzero(order, sizeof(*order));
+	free(order);
+	return rc;
+}
+
+static void depart_forget(struct depart *depart)
+{
+	if (depart->fd >= 0)
+		close(depart->fd);
+	depart->fd = -1;
+	if (depart->mover > 0) {
+		/* What it started ends with it, and is in its cgroup. */
+		kill(depart->mover, SIGKILL);
+		while (waitpid(depart->mover, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	depart->mover = 0;
+	if (depart->group.depth) {
+		cgroup_remove(&depart->group, SHIM_REMOVE_MS);
+		user_group_leave(&depart->user, &depart->group);
+	}
+	depart->group = (struct cgroup){0};
+}
+
+/* Forks the mover, which gets TARGET. */
+static int depart_fork(struct shim *shim, const struct criu *criu, struct wire *target)
+{
+	struct depart *depart = &shim->depart;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	depart->mover = fork();
+	if (!depart->mover) {
+		close(ends[0]);
+		mover_run(shim, criu, target, ends[1]);
+	}
+	close(ends[1]);
+	depart->fd = ends[0];
+	return depart->mover < 0 ? -errno : 0;
+}
+
+int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_err *err)
+{
+	struct depart *depart = &shim->depart;
+	const char *hindrance = depart_hindrance(shim);
+	struct wire target;
+	struct criu criu;
+	int rc;
+
+	if (depart_going(depart))
+		return iocom_err_set(err, -EALREADY, "it is on its way already");
+	if (hindrance)
+		return iocom_err_set(err, shim->main_ended ? -ESRCH : -ENOTSUP, "%s", hindrance);
+	rc = criu_find(&criu, request->criu, err);
+	if (rc)
+		return rc;
+	if (wire_init(&target, request->stream, request->secure ? &request->records : NULL))
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	request->stream = -1;
+	rc = make_move_group(shim, err);
+	depart->nsignals = 0;
+	depart->frozen_ms = shim_now_ms();
+	if (!rc) {
+		rc = cgroup_freeze(&shim->group, DEPART_FREEZE_MS);
+		if (rc)
+			iocom_err_set(err, rc, "it could not be stopped within %d ms",
+				      DEPART_FREEZE_MS);
+	}
+	if (!rc) {
+		rc = depart_fork(shim, &criu, &target);
+		if (rc)
+			iocom_err_set(err, rc, "cannot make a process that moves it: %s",
+				      strerror(-rc));
+		if (rc)
+			cgroup_thaw(&shim->group);
+	}
+	wire_deinit(&target);
+	if (rc)
+		depart_forget(depart);
+	else
+		depart->state = DEPART_SAVING;
+	return rc;
+}
+
+void depart_hear(struct shim *shim)
+{
+	struct depart *depart = &shim->depart;
+	struct depart_report report;
+	ssize_t n = read(depart->fd, &report, sizeof(report));
+
+	if (depart->state != DEPART_SAVING || n != (ssize_t)sizeof(report)) {
+		close(depart->fd);
+		depart->fd = -1;
+		if (depart->state != DEPART_SAVING)
+			return;
+		report = (struct depart_report){.rc = -EIO};
+		snprintf(report.text, sizeof(report.text), "the process that moved it was killed");
+	}
+	depart->state = DEPART_HELD;
+	leash_moved(&shim->leash, &(struct leash_move){
+					  .failed = report.rc != 0,
+					  .frozen_ms = shim_now_ms() - depart->frozen_ms,
+					  .dump_ms = report.dump_ms,
+					  .bytes = report.bytes,
+					  .why = report.text,
+				  });
+}
+
+bool depart_keep_signal(struct depart *depart, int signal)
+{
+	uint8_t byte = (uint8_t)signal;
+
+	if (!depart_going(depart))
+		return false;
+	if (depart->nsignals < DEPART_SIGNALS)
+		depart->signals[depart->nsignals++] = byte;
+	if (depart->fd >= 0)
+		(void)send(depart->fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return true;
+}
+
+int depart_stay(struct shim *shim)
+{
+	struct depart *depart = &shim->depart;
+
+	if (depart->state != DEPART_SAVING && depart->state != DEPART_HELD)
+		return -EALREADY;
+	depart_forget(depart);
+	depart->state = DEPART_NONE;
+	cgroup_thaw(&shim->group);
+	for (size_t i = 0; i < depart->nsignals; i++)
+		(void)shim_signal(shim, depart->signals[i]);
+	depart->nsignals = 0;
+	return 0;
+}
+
+int depart_leave(struct shim *shim)
+{
+	if (shim->depart.state != DEPART_HELD)
+		return -EALREADY;
+	shim->depart.state = DEPART_LEFT;
+	/* Killed as it is: it does not run for a moment more. */
+	cgroup_kill(&shim->group);
+	/* Signals that nobody has read yet still go on. */
+	if (shim->depart.fd >= 0)
+		shutdown(shim->depart.fd, SHUT_WR);
+	return 0;
+}
+
+void depart_deinit(struct depart *depart)
+{
+	depart_forget(depart);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See luggage.h. */
+#include "agent/shim/move/luggage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "user/pack.h"
+
+#define LUGGAGE_VERSION 1
+#define KEY_MAX		24
+
+/* The keys of what comes once per pipe, and per output. */
+static const char *const pipe_names[LUGGAGE_PIPES] = {"in", "out", "err", "status"};
+
+/* --- pipes ------------------------------------------------------------------------------- */
+
+/* Reads all that is in the pipe FD into BYTES, which have room for SIZE. */
+static int drain(struct luggage_bytes *bytes, int fd, size_t size)
+{
+	bytes->data = malloc(size);
+	if (!bytes->data)
+		return -ENOMEM;
+	while (bytes->length < size) {
+		ssize_t n = read(fd, bytes->data + bytes->length, size - bytes->length);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EAGAIN)
+			return -errno;
+		if (n <= 0)
+			return 0;
+		bytes->length += (size_t)n;
+	}
+	return 0;
+}
+
+/* The copy gets as many places as the pipe has, and so takes all of it at once. */
+static int copy_pipe(struct luggage_pipe *pipe, int from, int room)
+{
+	int copy[2], rc = 0;
+
+	if (pipe2(copy, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	if (fcntl(copy[1], F_SETPIPE_SZ, room) < 0)
+		rc = -errno;
+	if (!rc && tee(from, copy[1], (size_t)room, SPLICE_F_NONBLOCK) < 0 && errno != EAGAIN)
+		rc = -errno;
+	close(copy[1]);
+	if (!rc)
+		rc = drain(&pipe->held, copy[0], (size_t)room);
+	close(copy[0]);
+	return rc;
+}
+
+int luggage_look(struct luggage_pipe *pipe, int fd)
+{
+	char path[32];
+	int from, room = fcntl(fd, F_GETPIPE_SZ), rc;
+	struct criu_pipe name;
+
+	*pipe = (struct luggage_pipe){0};
+	if (room < 0)
+		return -errno;
+	if (room > (int)LUGGAGE_PIPE_MAX)
+		return -EMSGSIZE;
+	rc = criu_pipe_name(&name, getpid(), fd);
+	if (rc)
+		return rc;
+	memcpy(pipe->name, name.name, sizeof(pipe->name));
+	pipe->open = true;
+	pipe->room = (uint32_t)room;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	from = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (from < 0)
+		return -errno;
+	rc = copy_pipe(pipe, from, room);
+	close(from);
+	return rc;
+}
+
+int luggage_fill(const struct luggage_pipe *pipe, int fd)
+{
+	size_t at = 0;
+
+	if (fcntl(fd, F_GETPIPE_SZ) < (int)pipe->room &&
+	    fcntl(fd, F_SETPIPE_SZ, (int)pipe->room) < 0)
+		return -errno;
+	while (at < pipe->held.length) {
+		ssize_t n = write(fd, pipe->held.data + at, pipe->held.length - at);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+/* --- the file ---------------------------------------------------------------------------- */
+
+static void key_of(char out[KEY_MAX], const char *name, const char *what)
+{
+	snprintf(out, KEY_MAX, "%s_%s", name, what);
+}
+
+static void pack_pipe(msgpack_packer *pk, const char *name, const struct luggage_pipe *pipe)
+{
+	char key[KEY_MAX];
+
+	key_of(key, name, "pipe");
+	pack_str(pk, key, pipe->name);
+	key_of(key, name, "room");
+	pack_u64(pk, key, pipe->room);
+	key_of(key, name, "held");
+	pack_bin(pk, key, pipe->held.data, pipe->held.length);
+}
+
+static void pack_kept(msgpack_packer *pk, const char *name, const struct luggage_kept *kept)
+{
+	char key[KEY_MAX];
+
+	key_of(key, name, "start");
+	pack_u64(pk, key, kept->start);
+	key_of(key, name, "kept");
+	pack_bin(pk, key, kept->bytes.data, kept->bytes.length);
+}
+
+static void luggage_pack(const struct luggage *luggage, msgpack_sbuffer *buffer)
+{
+	size_t open = 0;
+	msgpack_packer pk;
+
+	for (size_t i = 0; i < LUGGAGE_PIPES; i++)
+		open += luggage->pipes[i].open;
+	pack_begin(&pk, buffer, 11 + 4 + 3 * open);
+	pack_u64(&pk, "v", LUGGAGE_VERSION);
+	pack_str(&pk, "job", luggage->job);
+	pack_str(&pk, "owner", luggage->owner);
+	pack_u64(&pk, "start_ns", luggage->start_ns);
+	pack_u64(&pk, "ran_ms", luggage->ran_ms);
+	pack_u64(&pk, "moves", luggage->moves);
+	pack_bool(&pk, "detached", luggage->detached);
+	pack_bool(&pk, "input_ended", luggage->input_ended);
+	pack_u64(&pk, "received", luggage->received);
+	pack_u64(&pk, "consumed", luggage->consumed);
+	pack_bin(&pk, "input", luggage->input.data, luggage->input.length);
+	for (size_t i = 0; i < LUGGAGE_PIPES; i++)
+		if (luggage->pipes[i].open)
+			pack_pipe(&pk, pipe_names[i], &luggage->pipes[i]);
+	for (size_t i = 1; i < FRAME_STREAMS; i++)
+		pack_kept(&pk, pipe_names[i], &luggage->kept[i]);
+}
+
+/* Copies the bytes of KEY, at most MAX. */
+static int take_bin(const msgpack_object *map, const char *key, size_t max,
+		    struct luggage_bytes *bytes)
+{
+	const msgpack_object *value = unpack_get(map, key);
+
+	if (!value || value->type != MSGPACK_OBJECT_BIN || value->via.bin.size > max)
+		return -EBADMSG;
+	bytes->data = malloc(value->via.bin.size + 1);
+	if (!bytes->data)
+		return -ENOMEM;
+	bytes->length = value->via.bin.size;
+	memcpy(bytes->data, value->via.bin.ptr, bytes->length);
+	return 0;
+}
+
+/* A name as the kernel writes it: criu's option must not mean anything else. */
+static bool pipe_name_valid(const char *name)
+{
+	size_t digits;
+
+	if (strncmp(name, "pipe:[", 6) != 0)
+		return false;
+	digits = strspn(name + 6, "0123456789");
+	return digits && digits <= 20 && !strcmp(name + 6 + digits, "]");
+}
+
+static int take_pipe(const msgpack_object *map, const char *name, struct luggage_pipe *pipe)
+{
+	char key[KEY_MAX];
+	uint64_t room;
+
+	key_of(key, name, "pipe");
+	if (!unpack_get(map, key))
+		return 0;
+	if (unpack_str(map, key, pipe->name, sizeof(pipe->name)) || !pipe_name_valid(pipe->name))
+		return -EBADMSG;
+	key_of(key, name, "room");
+	if (unpack_u64(map, key, &room) || !room || room > LUGGAGE_PIPE_MAX)
+		return -EBADMSG;
+	pipe->room = (uint32_t)room;
+	pipe->open = true;
+	key_of(key, name, "held");
+	return take_bin(map, key, (size_t)room, &pipe->held);
+}
+
+static int take_kept(const msgpack_object *map, const char *name, struct luggage_kept *kept)
+{
+	char key[KEY_MAX];
+
+	key_of(key, name, "start");
+	if (unpack_u64(map, key, &kept->start) || kept->start > INT64_MAX)
+		return -EBADMSG;
+	key_of(key, name, "kept");
+	return take_bin(map, key, FRAME_WINDOW, &kept->bytes);
+}
+
+static int take_luggage(const msgpack_object *map, struct luggage *luggage)
+{
+	uint64_t version;
+	int rc = 0;
+
+	if (unpack_u64(map, "v", &version) || version != LUGGAGE_VERSION ||
+	    unpack_str(map, "job", luggage->job, sizeof(luggage->job)) ||
+	    unpack_str(map, "owner", luggage->owner, sizeof(luggage->owner)) ||
+	    unpack_u64(map, "start_ns", &luggage->start_ns) ||
+	    unpack_u64(map, "ran_ms", &luggage->ran_ms) || luggage->ran_ms > INT64_MAX ||
+	    unpack_u64(map, "moves", &luggage->moves) || luggage->moves > UINT32_MAX ||
+	    unpack_bool(map, "detached", &luggage->detached) ||
+	    unpack_bool(map, "input_ended", &luggage->input_ended) ||
+	    unpack_u64(map, "received", &luggage->received) || luggage->received > INT64_MAX ||
+	    unpack_u64(map, "consumed", &luggage->consumed) ||
+	    luggage->consumed > luggage->received)
+		return -EBADMSG;
+	rc = take_bin(map, "input", FRAME_WINDOW, &luggage->input);
+	for (size_t i = 0; !rc && i < LUGGAGE_PIPES; i++)
+		rc = take_pipe(map, pipe_names[i], &luggage->pipes[i]);
+	for (size_t i = 1; !rc && i < FRAME_STREAMS; i++)
+		rc = take_kept(map, pipe_names[i], &luggage->kept[i]);
+	return rc;
+}
+
+int luggage_unpack(struct luggage *luggage, const void *data, size_t length)
+{
+	msgpack_unpacked message;
+	int rc = unpack_map(&message, data, length);
+
+	*luggage = (struct luggage){0};
+	if (rc)
+		return -EBADMSG;
+	rc = take_luggage(&message.data, luggage);
+	msgpack_unpacked_destroy(&message);
+	if (rc)
+		luggage_free(luggage);
+	return rc;
+}
+
+int luggage_write(const struct luggage *luggage, const struct images *images)
+{
+	int fd = openat(images->fd, LUGGAGE_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	msgpack_sbuffer buffer;
+	size_t at = 0;
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	luggage_pack(luggage, &buffer);
+	while (!rc && at < buffer.size) {
+		ssize_t n = write(fd, buffer.data + at, buffer.size - at);
+
+		if (n < 0 && errno != EINTR)
+			rc = -errno;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	msgpack_sbuffer_destroy(&buffer);
+	close(fd);
+	return rc;
+}
+
+static int read_all(int fd, uint8_t *data, size_t size)
+{
+	size_t at = 0;
+
+	while (at < size) {
+		ssize_t n = read(fd, data + at, size - at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+int luggage_read(struct luggage *luggage, const struct images *images, struct iocom_err *err)
+{
+	int fd = openat(images->fd, LUGGAGE_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	uint8_t *data = NULL;
+	struct stat st;
+	int rc = fd < 0 || fstat(fd, &st) ? -errno : 0;
+
+	*luggage = (struct luggage){0};
+	if (!rc && (st.st_size <= 0 || st.st_size > LUGGAGE_MAX))
+		rc = -EBADMSG;
+	if (!rc && !(data = malloc((size_t)st.st_size)))
+		rc = -ENOMEM;
+	if (!rc)
+		rc = read_all(fd, data, (size_t)st.st_size);
+	if (!rc)
+		rc = luggage_unpack(luggage, data, (size_t)st.st_size);
+	free(data);
+	if (fd >= 0)
+		close(fd);
+	unlinkat(images->fd, LUGGAGE_FILE, 0);
+	return rc ? iocom_err_set(err, rc, "the state of its streams cannot be read: %s",
+				  strerror(-rc))
+		  : 0;
+}
+
+void luggage_free(struct luggage *luggage)
+{
+	free(luggage->input.data);
+	for (size_t i = 0; i < LUGGAGE_PIPES; i++)
+		free(luggage->pipes[i].held.data);
+	for (size_t i = 0; i < FRAME_STREAMS; i++)
+		free(luggage->kept[i].bytes.data);
+	*luggage = (struct luggage){0};
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See transfer.h. */
+#include "agent/shim/move/transfer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "user/clock.h"
+#include "user/utf8.h"
+
+#define PIECE_BYTES	 FRAME_DATA_MAX
+#define TRANSFER_ROOM	 'm'
+#define TRANSFER_FILE	 'f'
+#define TRANSFER_MORE	 'b'
+#define TRANSFER_END	 'e'
+#define TRANSFER_READY	 'r'
+#define TRANSFER_REFUSED 'n'
+#define NUMBER_BYTES	 8
+/* What a file system takes besides the bytes of a file. */
+#define FILE_OVERHEAD 4096ULL
+
+static int transfer_wait(const struct wire *wire, short events, uint64_t until_ms)
+{
+	struct pollfd p = {.fd = wire->fd, .events = events};
+	uint64_t now_ms = clock_boot_ms();
+	uint64_t left_ms = now_ms < until_ms ? until_ms - now_ms : 0;
+	int n = poll(&p, 1, left_ms < WIRE_LOOK_MS ? (int)left_ms : WIRE_LOOK_MS);
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	return n == 0 && clock_boot_ms() >= until_ms ? -ETIMEDOUT : 0;
+}
+
+static int transfer_flush(struct wire *wire, uint64_t until_ms)
+{
+	int rc = 0;
+
+	while (!rc && !wire_idle(wire)) {
+		rc = transfer_wait(wire, POLLOUT, until_ms);
+		if (!rc)
+			rc = wire_silent(wire) ? -ETIMEDOUT : wire_flush(wire);
+	}
+	return rc;
+}
+
+static void put_u64(uint8_t *at, uint64_t value)
+{
+	for (int i = 0; i < NUMBER_BYTES; i++)
+		at[i] = (uint8_t)(value >> (8 * (NUMBER_BYTES - 1 - i)));
+}
+
+static int transfer_frame(struct wire *wire, uint8_t what, const uint64_t *number, const void *data,
+			  size_t length, uint64_t until_ms)
+{
+	uint8_t head[1 + NUMBER_BYTES] = {what};
+	int rc;
+
+	if (number)
+		put_u64(head + 1, *number);
+	rc = wire_send(wire, FRAME_MOVE, head, number ? sizeof(head) : 1, data, length);
+	return rc ? rc : transfer_flush(wire, until_ms);
+}
+
+/* --- sending ----------------------------------------------------------------------------- */
+
+static int send_bytes(struct wire *wire, int fd, uint64_t length, uint64_t until_ms)
+{
+	uint8_t *piece = malloc(PIECE_BYTES);
+	int rc = piece ? 0 : -ENOMEM;
+
+	while (!rc && length) {
+		ssize_t n = read(fd, piece, length < PIECE_BYTES ? (size_t)length : PIECE_BYTES);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		rc = n < 0    ? -errno
+		     : n == 0 ? -EIO
+			      : transfer_frame(wire, TRANSFER_MORE, NULL, piece, (size_t)n,
+					       until_ms);
+		length -= n > 0 ? (uint64_t)n : 0;
+	}
+	free(piece);
+	return rc;
+}
+
+static int send_file(struct wire *wire, int dir, const char *name, uint64_t until_ms)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc = 0;
+	struct stat st;
+	uint64_t size;
+
+	if (fd < 0 || fstat(fd, &st))
+		rc = -errno;
+	if (!rc && S_ISREG(st.st_mode)) {
+		size = (uint64_t)st.st_size;
+		rc = transfer_frame(wire, TRANSFER_FILE, &size, name, strlen(name), until_ms);
+		if (!rc)
+			rc = send_bytes(wire, fd, size, until_ms);
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int transfer_say(int rc, struct iocom_err *err)
+{
+	if (rc == -ETIMEDOUT)
+		return iocom_err_set(err, rc, "the other node did not take it in time");
+	return rc ? iocom_err_set(err, rc, "the connection to the other node broke: %s",
+				  strerror(-rc))
+		  : 0;
+}
+
+int transfer_send(struct wire *wire, const struct images *images, uint64_t until_ms,
+		  struct iocom_err *err)
+{
+	uint64_t bytes, files;
+	const struct dirent *entry;
+	int rc = images_size(images, &bytes, &files), fd = -1;
+	DIR *dir = NULL;
+
+	if (!rc && files > IMAGES_FILES_MAX)
+		return iocom_err_set(err, -E2BIG, "it has more than %u images", IMAGES_FILES_MAX);
+	bytes += files * FILE_OVERHEAD;
+	if (!rc)
+		rc = transfer_frame(wire, TRANSFER_ROOM, &bytes, NULL, 0, until_ms);
+	if (!rc) {
+		fd = openat(images->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		dir = fd < 0 ? NULL : fdopendir(fd);
+		rc = dir ? 0 : -errno;
+	}
+	while (!rc && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			rc = send_file(wire, fd, entry->d_name, until_ms);
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	if (!rc)
+		rc = transfer_frame(wire, TRANSFER_END, NULL, NULL, 0, until_ms);
+	/* Who refuses says why before the connection ends. */
+	if (rc == -EPIPE || rc == -ECONNRESET)
+		return transfer_await(wire, until_ms, err);
+	return transfer_say(rc, err);
+}
+
+/* --- receiving --------------------------------------------------------------------------- */
+
+struct transfer {
+	struct images *images;
+	uint64_t most_bytes, files;
+	uint64_t left; /* of the file that comes */
+	int fd;	       /* of that; -1: none */
+	bool room, over;
+};
+
+static bool transfer_name_valid(const char *name)
+{
+	if (!*name || *name == '.')
+		return false;
+	return name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				 "0123456789-._")] == 0;
+}
+
+static int take_room(struct transfer *t, const uint8_t *data, size_t length, struct iocom_err *err)
+{
+	uint64_t bytes;
+
+	if (t->room || length != NUMBER_BYTES)
+		return -EBADMSG;
+	bytes = wire_u64(data);
+	if (bytes > t->most_bytes)
+		return iocom_err_set(err, -ENOSPC,
+				     "its images need %llu MiB, and this node takes %llu MiB",
+				     (unsigned long long)(bytes >> 20),
+				     (unsigned long long)(t->most_bytes >> 20));
+	t->room = true;
+	/* criu writes its log beside them. */
+	return images_make(t->images, bytes + (4u << 20), err);
+}
+
+static int take_file(struct transfer *t, const uint8_t *data, size_t length)
+{
+	char name[IMAGES_NAME_MAX];
+
+	if (!t->room || t->left || length <= NUMBER_BYTES ||
+	    length - NUMBER_BYTES >= sizeof(name) || ++t->files > IMAGES_FILES_MAX)
+		return -EBADMSG;
+	memcpy(name, data + NUMBER_BYTES, length - NUMBER_BYTES);
+	name[length - NUMBER_BYTES] = 0;
+	if (strlen(name) != length - NUMBER_BYTES || !transfer_name_valid(name))
+		return -EBADMSG;
+	if (t->fd >= 0)
+		close(t->fd);
+	t->left = wire_u64(data);
+	t->fd = openat(t->images->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+		       0600);
+	return t->fd >= 0 ? 0 : errno == EEXIST ? -EBADMSG : -errno;
+}
+
+static int take_bytes(struct transfer *t, const uint8_t *data, size_t length)
+{
+	if (t->fd < 0 || length > t->left)
+		return -EBADMSG;
+	t->left -= length;
+	while (length) {
+		ssize_t n = write(t->fd, data, length);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		data += n > 0 ? n : 0;
+		length -= n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+static int transfer_take(struct transfer *t, const uint8_t *payload, size_t length,
+			 struct iocom_err *err)
+{
+	if (!length)
+		return -EBADMSG;
+	switch (payload[0]) {
+	case TRANSFER_ROOM:
+		return take_room(t, payload + 1, length - 1, err);
+	case TRANSFER_FILE:
+		return take_file(t, payload + 1, length - 1);
+	case TRANSFER_MORE:
+		return take_bytes(t, payload + 1, length - 1);
+	case TRANSFER_END:
+		t->over = true;
+		return t->room && !t->left && length == 1 ? 0 : -EBADMSG;
+	default:
+		return -EBADMSG;
+	}
+}
+
+/* Gets the next frame, which must be FRAME_MOVE. */
+static int transfer_next(struct wire *wire, const uint8_t **payload, uint32_t *length,
+			 uint64_t until_ms)
+{
+	uint8_t type;
+	int rc;
+
+	while ((rc = wire_next(wire, &type, payload, length)) == FRAME_E_MORE) {
+		rc = transfer_wait(wire, POLLIN, until_ms);
+		if (!rc && wire_silent(wire))
+			rc = -ETIMEDOUT;
+		if (!rc)
+			rc = wire_fill(wire);
+		if (rc < 0)
+			return rc;
+	}
+	return rc || type != FRAME_MOVE ? -EBADMSG : 0;
+}
+
+int transfer_receive(struct wire *wire, struct images *images, uint64_t most_bytes,
+		     uint64_t until_ms, struct iocom_err *err)
+{
+	struct transfer t = {.images = images, .most_bytes = most_bytes, .fd = -1};
+	const uint8_t *payload;
+	uint32_t length;
+	int rc = 0;
+
+	*images = (struct images){.fd = -1};
+	err->text[0] = 0;
+	while (!rc && !t.over) {
+		rc = transfer_next(wire, &payload, &length, until_ms);
+		if (!rc)
+			rc = transfer_take(&t, payload, length, err);
+	}
+	if (t.fd >= 0)
+		close(t.fd);
+	if (!rc)
+		return 0;
+	images_free(images);
+	if (*err->text)
+		return rc;
+	if (rc == -EBADMSG)
+		return iocom_err_set(err, rc, "the other node sent what is no job that moves");
+	if (rc == -ENOSPC)
+		return iocom_err_set(err, rc, "its images are larger than was announced");
+	return transfer_say(rc, err);
+}
+
+/* --- the answer -------------------------------------------------------------------------- */
+
+int transfer_ready(struct wire *wire, uint64_t until_ms)
+{
+	return transfer_frame(wire, TRANSFER_READY, NULL, NULL, 0, until_ms);
+}
+
+void transfer_refuse(struct wire *wire, const char *text, uint64_t until_ms)
+{
+	if (transfer_frame(wire, TRANSFER_REFUSED, NULL, text, strlen(text), until_ms))
+		return;
+	shutdown(wire->fd, SHUT_WR);
+	while (!transfer_wait(wire, POLLIN, until_ms) && wire_fill(wire) >= 0)
+		wire_discard(wire);
+}
+
+int transfer_await(struct wire *wire, uint64_t until_ms, struct iocom_err *err)
+{
+	const uint8_t *payload;
+	uint32_t length;
+	int rc = transfer_next(wire, &payload, &length, until_ms);
+	char text[sizeof(err->text)];
+
+	if (rc == -EBADMSG || (!rc && !length))
+		return iocom_err_set(err, -EBADMSG, "the other node does not answer as it should");
+	if (rc)
+		return transfer_say(rc, err);
+	if (payload[0] == TRANSFER_READY)
+		return 0;
+	if (payload[0] != TRANSFER_REFUSED)
+		return iocom_err_set(err, -EBADMSG, "the other node does not answer as it should");
+	length = length - 1 < sizeof(text) - 1 ? length - 1 : (uint32_t)sizeof(text) - 1;
+	memcpy(text, payload + 1, length);
+	text[length] = 0;
+	utf8_plain(text);
+	return iocom_err_set(err, -ECONNREFUSED, "%s", text);
+}

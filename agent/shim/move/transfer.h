@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * What a shim sends to the shim of another node when its job moves there, in frames FRAME_MOVE: a
+ * byte that says what it is, then
+ *
+ *   ROOM 'm'     u64 BE: bytes of all files
+ *   FILE 'f'     u64 BE: the file's bytes; its name
+ *   BYTES 'b'    the next of them
+ *   END 'e'      there are no more files
+ *
+ * and back:
+ *
+ *   READY 'r'    all is restored and waits
+ *   REFUSED 'n'  a sentence: nothing is left of it
+ *
+ * Names are criu's: letters, digits, '-', '.', '_'; a file comes once.
+ */
+#ifndef IOCOM_SHIM_MOVE_TRANSFER_H
+#define IOCOM_SHIM_MOVE_TRANSFER_H
+
+#include <stdint.h>
+
+#include "agent/shim/move/images.h"
+#include "iocom/err.h"
+#include "user/wire.h"
+
+/*
+ * Sends all files of IMAGES until UNTIL_MS (CLOCK_BOOTTIME).  Returns 0; -ETIMEDOUT; -EPIPE and
+ * others: the peer is gone.
+ */
+int transfer_send(struct wire *wire, const struct images *images, uint64_t until_ms,
+		  struct iocom_err *err);
+/*
+ * Receives them into IMAGES, which it makes.  MOST_BYTES is the most that is taken.  Returns 0 or
+ * negative errno, with nothing to free: -ENOSPC, -EBADMSG, -ETIMEDOUT, -EPIPE.
+ */
+int transfer_receive(struct wire *wire, struct images *images, uint64_t most_bytes,
+		     uint64_t until_ms, struct iocom_err *err);
+/* Says READY.  Returns as wire_send. */
+int transfer_ready(struct wire *wire, uint64_t until_ms);
+/*
+ * Says REFUSED with TEXT, and takes no more.  What the peer still sends is read until it closes: to
+ * close before would reset the connection and could destroy the sentence.
+ */
+void transfer_refuse(struct wire *wire, const char *text, uint64_t until_ms);
+/* Waits for that answer.  Returns 0; -ECONNREFUSED: ERR has the peer's sentence; as above. */
+int transfer_await(struct wire *wire, uint64_t until_ms, struct iocom_err *err);
+
+#endif
