@@ -359,6 +359,18 @@ int cgroup_populated(const struct cgroup *group)
 	return strstr(text, "populated 1") ? 1 : 0;
 }
 
+uint64_t cgroup_cpu_us(const struct cgroup *group)
+{
+	unsigned long long us = 0;
+	char text[1024];
+	const char *at;
+
+	if (cgroup_read_file(group->v2, "cpu.stat", text, sizeof(text)) < 0)
+		return 0;
+	at = strstr(text, "usage_usec ");
+	return at && sscanf(at, "usage_usec %llu", &us) == 1 ? us : 0;
+}
+
 /* Sends SIGNAL to each process of one directory. Returns how many got it, or negative errno. */
 static int signal_directory(const char *directory, int signal)
 {

@@ -73,6 +73,8 @@ int cgroup_leave_devices(const struct cgroup_mounts *mounts);
 int cgroup_open(const struct cgroup *group);
 /* Returns 1 if a process is in the group or below it, else 0, or negative errno. */
 int cgroup_populated(const struct cgroup *group);
+/* Returns the CPU time of all that was ever in GROUP, in us; 0: the kernel does not say. */
+uint64_t cgroup_cpu_us(const struct cgroup *group);
 /*
  * Kills all processes in the group and below: with cgroup.kill (Linux 5.14), else it freezes the
  * group and kills them one by one. Does not wait for the last exit.

@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/shim/order.h"
 #include "user/cgroup.h"
 #include "user/cgroup_guests.h"
 #include "user/clock.h"
@@ -107,14 +108,16 @@ static void bury_groups(const char *scope_cgroup, uid_t uid, const char *job)
 	}
 }
 
-/* The processes with which its data goes along have a group beside the job's. */
+/* The processes with which its data goes along, or that move it, have a group beside the job's. */
 void launch_bury(const char *scope_cgroup, uid_t uid, const char *job)
 {
-	char data[SPEC_JOB_MAX + sizeof(DATA_GROUP)];
+	static const char *const beside[] = {"", DATA_GROUP, MOVE_GROUP};
+	char name[SPEC_JOB_MAX + 16];
 
-	bury_groups(scope_cgroup, uid, job);
-	snprintf(data, sizeof(data), "%s" DATA_GROUP, job);
-	bury_groups(scope_cgroup, uid, data);
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
+		snprintf(name, sizeof(name), "%s%s", job, beside[i]);
+		bury_groups(scope_cgroup, uid, name);
+	}
 }
 
 void launch_kill(const char *scope_cgroup, uid_t uid, const char *job)

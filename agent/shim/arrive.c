@@ -164,8 +164,28 @@ static int arrive_restore(struct arrival *a, struct iocom_err *err)
 static int arrive_receive(struct arrival *a, struct iocom_err *err)
 {
 	struct shim *shim = a->shim;
-	int rc = transfer_receive(&shim->client, &a->images, INT64_MAX, a->until_ms, err);
+	struct cgroup_mounts mounts;
+	struct user_group user;
+	struct cgroup group = {0}, shims;
+	int rc = spare_mounts(&shim->spare, &mounts, err);
 
+	if (!rc)
+		rc = cgroup_name(&mounts, shim->order.scope, "shims", &shims, err);
+	if (!rc)
+		rc = user_group_beside(&user, &shim->order, MOVE_GROUP, &mounts, &group, err);
+	if (!rc) {
+		rc = cgroup_enter(&group, true);
+		if (rc)
+			iocom_err_set(err, rc, "cannot enter the cgroup of its images: %s",
+				      strerror(-rc));
+	}
+	if (!rc)
+		rc = transfer_receive(&shim->client, &a->images, INT64_MAX, a->until_ms, err);
+	/* What is in a group ends with it: this process must have left. */
+	if (group.depth && !cgroup_enter(&shims, true)) {
+		cgroup_remove(&group, SHIM_REMOVE_MS);
+		user_group_leave(&user, &group);
+	}
 	if (!rc)
 		rc = luggage_read(&a->luggage, &a->images, err);
 	if (!rc && strcmp(a->luggage.job, shim->order.spec.job) != 0)
@@ -207,6 +227,8 @@ static int arrive_go(struct arrival *a, struct iocom_err *err)
 	const char go = HOLD_GO;
 	int status = 0;
 
+	/* What criu has used is no time of the job. */
+	a->shim->cpu_base_us = cgroup_cpu_us(&a->shim->group);
 	if (send(a->hold, &go, 1, MSG_NOSIGNAL) != 1)
 		return iocom_err_set(err, -EIO, "criu was killed before the job could run");
 	while (waitpid(a->running, &status, 0) < 0)
@@ -274,6 +296,7 @@ static void arrive_hand_over(struct arrival *a)
 		.pidfd = (int)syscall(SYS_pidfd_open, a->init, 0),
 		.stdio = {-1, -1, -1},
 		.status = a->ours[LUGGAGE_PIPES - 1],
+		.begin_us = a->luggage.begin_us,
 	};
 	a->ours[LUGGAGE_PIPES - 1] = -1;
 	memcpy(shim->owner, a->luggage.owner, sizeof(shim->owner));
@@ -281,6 +304,7 @@ static void arrive_hand_over(struct arrival *a)
 	shim->start_ns = a->luggage.start_ns;
 	shim->ran_ms = a->luggage.ran_ms;
 	shim->depart.moves = a->luggage.moves;
+	shim->cpu_before_us = a->luggage.cpu_us;
 }
 
 /* Ends whatever is left of it. */

@@ -98,6 +98,8 @@ static int luggage_gather(struct luggage *luggage, const struct shim *shim)
 		.start_ns = shim->start_ns,
 		.ran_ms = shim->ran_ms + shim_now_ms() - shim->started_ms,
 		.moves = shim->depart.moves + 1,
+		.cpu_us = shim_cpu_us(shim),
+		.begin_us = shim->child.begin_us,
 		.detached = shim->detached,
 		.input_ended = streams->input_ended,
 		.received = streams->sent[0],
@@ -220,22 +222,11 @@ static int make_move_group(struct shim *shim, struct iocom_err *err)
 {
 	struct depart *depart = &shim->depart;
 	struct cgroup_mounts mounts;
-	struct order *order = malloc(sizeof(*order)); /* too large for the stack */
-	int rc = order ? cgroup_mounts_read("/proc/self/mounts", &mounts, err) : -ENOMEM;
+	int rc = spare_mounts(&shim->spare, &mounts, err);
 
-	if (!rc) {
-		*order = shim->order;
-		if (strlen(order->spec.job) + sizeof(DEPART_GROUP) > sizeof(order->spec.job))
-			rc = iocom_err_set(err, -ENAMETOOLONG, "its name is too long");
-	}
-	if (!rc) {
-		strcat(order->spec.job, DEPART_GROUP);
-		rc = user_group_make(&depart->user, order, &mounts, &depart->group, err);
-	}
-	if (order)
-		explicit_bzero(order, sizeof(*order));
-	free(order);
-	return rc;
+	return rc ? rc
+		  : user_group_beside(&depart->user, &shim->order, MOVE_GROUP, &mounts,
+				      &depart->group, err);
 }
 
 static void depart_forget(struct depart *depart)

@@ -26,7 +26,6 @@
 #define DEPART_SIGNALS	 64
 #define DEPART_LIMIT_MS	 600000 /* to save, send and restore it */
 #define DEPART_DUMP_MS	 120000
-#define DEPART_GROUP	 ".move"
 
 struct shim;
 

@@ -169,7 +169,7 @@ static void loop_ended(struct shim *shim, const struct init_end *end)
 	shim->end.kind = signalled ? 1 : 0;
 	shim->end.value = (uint32_t)(signalled ? WTERMSIG(end->status) : WEXITSTATUS(end->status));
 	shim->end.max_rss_kb = end->max_rss_kb;
-	shim->end.cpu_us = end->cpu_us;
+	shim->end.cpu_us = shim->cpu_before_us + end->cpu_us;
 	shim->end.begin_us = shim->child.begin_us;
 	loop_close_child(&shim->child);
 }

@@ -52,7 +52,9 @@
 #define SHIM_BEGIN_MS	 60000
 /* the most that the client of an attached job can leave: windows and pipes of both outputs */
 #define SHIM_SPILL_MAX (2 * FRAME_WINDOW + (2u << 20))
-#define SHIM_MOVED     "--moved" /* argument: the shim is already in the cgroup of the shims */
+/* Behind the job's name: the cgroup of what saves and restores it when it moves. */
+#define MOVE_GROUP ".move"
+#define SHIM_MOVED "--moved" /* argument: the shim is already in the cgroup of the shims */
 /* the most groups in an order; the shim looks up a user with more groups itself */
 #define SHIM_GROUPS_MAX 4096
 /* Second argument of a spare: order, stream and record come on the leash (spare.h). */

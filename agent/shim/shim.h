@@ -83,6 +83,8 @@ struct shim {
 	uint64_t started_ms;	/* CLOCK_BOOTTIME, as all *_ms members */
 	/* When the job began, CLOCK_REALTIME, and how long it ran before it came here. */
 	uint64_t start_ns, ran_ms;
+	/* CPU time where it was before, and what its cgroup here had used before it ran. */
+	uint64_t cpu_before_us, cpu_base_us;
 	bool main_ended, hung_up, killed;
 	uint64_t ended_ms, hung_up_ms, killed_ms;
 	struct record_exit end;
@@ -112,6 +114,8 @@ void shim_serve_control(struct shim *shim);
 /* shim.c: tells the audit log that the job has started, or has ended or was refused. */
 void shim_audit_start(struct shim *shim);
 void shim_audit_end(struct shim *shim);
+/* Returns the job's CPU time so far, also where it ran before, in us. */
+uint64_t shim_cpu_us(const struct shim *shim);
 /* These return CLOCK_BOOTTIME in ms and CLOCK_REALTIME in ns. */
 uint64_t shim_now_ms(void);
 uint64_t shim_wall_ns(void);

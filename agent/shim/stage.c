@@ -48,15 +48,14 @@ struct stage {
 
 /* --- the process ---------------------------------------------------------------------- */
 
-static int stage_group(struct stage *stage, struct order *order, struct iocom_err *err)
+static int stage_group(struct stage *stage, struct iocom_err *err)
 {
 	struct cgroup_mounts mounts;
 	int rc = spare_mounts(&stage->shim->spare, &mounts, err);
 
-	if (strlen(order->spec.job) + sizeof(DATA_GROUP) > sizeof(order->spec.job))
-		return iocom_err_set(err, -ENAMETOOLONG, "the job's name is too long");
-	strcat(order->spec.job, DATA_GROUP);
-	return rc ? rc : user_group_make(&stage->user, order, &mounts, &stage->group, err);
+	return rc ? rc
+		  : user_group_beside(&stage->user, &stage->shim->order, DATA_GROUP, &mounts,
+				      &stage->group, err);
 }
 
 /* Starts the process with WORDS, as the job's user, in the job's directory. */
@@ -70,7 +69,7 @@ static int stage_begin(struct stage *stage, const struct identity *identity, cha
 	if (!order)
 		return iocom_err_set(err, -ENOMEM, "out of memory for the job's data");
 	*order = stage->shim->order;
-	rc = stage_group(stage, order, err);
+	rc = stage_group(stage, err);
 	order->spec.executable = (char *)STAGE_PROGRAM;
 	order->spec.cwd = stage->shim->scratch.path;
 	order->spec.argv = words;

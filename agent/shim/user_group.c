@@ -2,27 +2,35 @@
 /* See user_group.h. */
 #include "agent/shim/user_group.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "user/cgroup_guests.h"
 
-static int user_group_name(const struct order *order, char *name, size_t size)
+/* JOB is the order's, or another group's that is beside it. */
+static int user_group_name(const struct order *order, const char *job, char *name, size_t size)
 {
 	if (order->by_user && order->guest)
-		return cgroup_guests_job(name, size, order->uid, order->spec.job);
+		return cgroup_guests_job(name, size, order->uid, job);
 	if (order->by_user)
-		return cgroup_user_job(name, size, order->uid, order->spec.job);
-	snprintf(name, size, "jobs/%s", order->spec.job);
+		return cgroup_user_job(name, size, order->uid, job);
+	snprintf(name, size, "jobs/%s", job);
 	return 0;
 }
 
-int user_group_make(struct user_group *user, const struct order *order,
-		    const struct cgroup_mounts *mounts, struct cgroup *group, struct iocom_err *err)
+int user_group_beside(struct user_group *user, const struct order *order, const char *suffix,
+		      const struct cgroup_mounts *mounts, struct cgroup *group,
+		      struct iocom_err *err)
 {
-	char name[SPEC_JOB_MAX + 32];
-	int rc = user_group_name(order, name, sizeof(name));
+	char job[SPEC_JOB_MAX], name[SPEC_JOB_MAX + 32];
+	int rc = 0;
+
+	*group = (struct cgroup){0};
+	if (snprintf(job, sizeof(job), "%s%s", order->spec.job, suffix) >= (int)sizeof(job))
+		return iocom_err_set(err, -ENAMETOOLONG, "the job's name is too long");
+	rc = user_group_name(order, job, name, sizeof(name));
 
 	user->used = order->by_user;
 	if (!rc)
@@ -41,6 +49,12 @@ int user_group_make(struct user_group *user, const struct order *order,
 	(void)cgroup_user_limit(group, &order->user_limits);
 	cgroup_user_troubles(group, &user->before);
 	return 0;
+}
+
+int user_group_make(struct user_group *user, const struct order *order,
+		    const struct cgroup_mounts *mounts, struct cgroup *group, struct iocom_err *err)
+{
+	return user_group_beside(user, order, "", mounts, group, err);
 }
 
 static uint64_t grown(uint64_t now, uint64_t before)

@@ -22,6 +22,13 @@ struct user_group {
 int user_group_make(struct user_group *user, const struct order *order,
 		    const struct cgroup_mounts *mounts, struct cgroup *group,
 		    struct iocom_err *err);
+/*
+ * The same for a group beside the job's, whose name is the job's with SUFFIX: of processes that do
+ * something for the job and are not the job.  -ENAMETOOLONG: the name is too long.
+ */
+int user_group_beside(struct user_group *user, const struct order *order, const char *suffix,
+		      const struct cgroup_mounts *mounts, struct cgroup *group,
+		      struct iocom_err *err);
 /* Writes into END what the kernel did to the job, and a sentence if END has none. */
 void user_group_outcome(const struct user_group *user, const struct order *order,
 			const struct cgroup *group, struct record_exit *end);

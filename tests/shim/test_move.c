@@ -22,6 +22,7 @@
 
 #include "agent/shim/move/criu.h"
 #include "tests/lib/stage.h"
+#include "user/cgroup_user.h"
 #include "user/clock.h"
 #include "user/frame.h"
 #include "user/record.h"
@@ -215,7 +216,8 @@ static struct job hold(struct mover *m, struct launch_event *event)
 	return there;
 }
 
-static void gone(struct mover *m, struct job *shim, unsigned at, int kind)
+/* A shim says how the job ended there, and leaves nothing. */
+static struct launch_event gone(struct mover *m, struct job *shim, unsigned at, int kind)
 {
 	struct launch_event event;
 
@@ -225,6 +227,7 @@ static void gone(struct mover *m, struct job *shim, unsigned at, int kind)
 	stage_reap(shim);
 	assert_false(stage_group_exists(&nodes[at], m->job.name));
 	assert_true(launch_forget(nodes[at].jobs, nodes[at].run, m->job.name) <= 0);
+	return event;
 }
 
 /* The shim that has it now says how much input has arrived; the rest is sent once more. */
@@ -308,6 +311,18 @@ static void end(struct mover *m, int signal)
 	assert_int_equal(frame_write(m->client, FRAME_EXIT, NULL, 0), 0);
 	close(m->client);
 	gone(m, &m->job, m->at, signal ? 1 : 0);
+}
+
+static uint64_t cgroup_us(const struct mover *m)
+{
+	char name[SPEC_JOB_MAX + 32];
+	struct cgroup_mounts mounts;
+	struct cgroup group;
+
+	assert_int_equal(cgroup_user_job(name, sizeof(name), 0, m->job.name), 0);
+	assert_int_equal(cgroup_mounts_read("/proc/self/mounts", &mounts, NULL), 0);
+	assert_int_equal(cgroup_name(&mounts, nodes[m->at].scope, name, &group, NULL), 0);
+	return cgroup_cpu_us(&group);
 }
 
 /* --- the tests ----------------------------------------------------------------------------- */
@@ -549,6 +564,33 @@ static void test_status(void **state)
 	gone(&m, &m.job, m.at, 0);
 }
 
+/* What it used before it moved counts, too: its CPU time, and the time since it began. */
+static void test_account(void **state)
+{
+	struct want want = SH("i=0; while [ $i -lt 500000 ]; do i=$((i + 1)); done; echo 0; "
+			      "sleep 0.5; echo 1; sleep 0.5");
+	struct mover m = begin(&want);
+	struct launch_event event;
+	uint64_t begin_ms = clock_boot_ms();
+	uint64_t burnt_us;
+
+	(void)state;
+	expect_until(&m, 1);
+	burnt_us = cgroup_us(&m);
+	assert_true(burnt_us > 10000);
+	move(&m);
+	while (client_read(&m) != FRAME_EXIT)
+		;
+	assert_int_equal(frame_write(m.client, FRAME_EXIT, NULL, 0), 0);
+	close(m.client);
+	event = gone(&m, &m.job, m.at, 0);
+	assert_true(event.cpu_us >= burnt_us);
+	/* criu's own work is less than what a second such loop would be. */
+	assert_true(event.cpu_us < burnt_us + 1000000);
+	assert_true(event.wall_ms >= 1000);
+	assert_true(event.wall_ms <= clock_boot_ms() - begin_ms + 100);
+}
+
 static int nodes_up(void **state)
 {
 	(void)state;
@@ -569,7 +611,8 @@ int main(void)
 		cmocka_unit_test(test_moves),	    cmocka_unit_test(test_pipes),
 		cmocka_unit_test(test_stays),	    cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_refusals),    cmocka_unit_test(test_status),
-		cmocka_unit_test(test_target_dies), cmocka_unit_test(test_source_dies),
+		cmocka_unit_test(test_account),	    cmocka_unit_test(test_target_dies),
+		cmocka_unit_test(test_source_dies),
 	};
 	const char *program = getenv("IOCOM_CRIU");
 	struct iocom_err err = {0};

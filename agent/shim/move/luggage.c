@@ -130,20 +130,22 @@ static void pack_kept(msgpack_packer *pk, const char *name, const struct luggage
 	pack_bin(pk, key, kept->bytes.data, kept->bytes.length);
 }
 
-static void luggage_pack(const struct luggage *luggage, msgpack_sbuffer *buffer)
+void luggage_pack(const struct luggage *luggage, msgpack_sbuffer *buffer)
 {
 	size_t open = 0;
 	msgpack_packer pk;
 
 	for (size_t i = 0; i < LUGGAGE_PIPES; i++)
 		open += luggage->pipes[i].open;
-	pack_begin(&pk, buffer, 11 + 4 + 3 * open);
+	pack_begin(&pk, buffer, 13 + 4 + 3 * open);
 	pack_u64(&pk, "v", LUGGAGE_VERSION);
 	pack_str(&pk, "job", luggage->job);
 	pack_str(&pk, "owner", luggage->owner);
 	pack_u64(&pk, "start_ns", luggage->start_ns);
 	pack_u64(&pk, "ran_ms", luggage->ran_ms);
 	pack_u64(&pk, "moves", luggage->moves);
+	pack_u64(&pk, "cpu_us", luggage->cpu_us);
+	pack_u64(&pk, "begin_us", luggage->begin_us);
 	pack_bool(&pk, "detached", luggage->detached);
 	pack_bool(&pk, "input_ended", luggage->input_ended);
 	pack_u64(&pk, "received", luggage->received);
@@ -224,6 +226,9 @@ static int take_luggage(const msgpack_object *map, struct luggage *luggage)
 	    unpack_u64(map, "start_ns", &luggage->start_ns) ||
 	    unpack_u64(map, "ran_ms", &luggage->ran_ms) || luggage->ran_ms > INT64_MAX ||
 	    unpack_u64(map, "moves", &luggage->moves) || luggage->moves > UINT32_MAX ||
+	    unpack_u64(map, "cpu_us", &luggage->cpu_us) || luggage->cpu_us > INT64_MAX ||
+	    unpack_u64(map, "begin_us", &luggage->begin_us) ||
+	    luggage->begin_us > luggage->cpu_us ||
 	    unpack_bool(map, "detached", &luggage->detached) ||
 	    unpack_bool(map, "input_ended", &luggage->input_ended) ||
 	    unpack_u64(map, "received", &luggage->received) || luggage->received > INT64_MAX ||
@@ -231,6 +236,8 @@ static int take_luggage(const msgpack_object *map, struct luggage *luggage)
 	    luggage->consumed > luggage->received)
 		return -EBADMSG;
 	rc = take_bin(map, "input", FRAME_WINDOW, &luggage->input);
+	if (!rc && luggage->input.length > luggage->received - luggage->consumed)
+		rc = -EBADMSG;
 	for (size_t i = 0; !rc && i < LUGGAGE_PIPES; i++)
 		rc = take_pipe(map, pipe_names[i], &luggage->pipes[i]);
 	for (size_t i = 1; !rc && i < FRAME_STREAMS; i++)

@@ -9,6 +9,7 @@
 #ifndef IOCOM_SHIM_MOVE_LUGGAGE_H
 #define IOCOM_SHIM_MOVE_LUGGAGE_H
 
+#include <msgpack.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,8 @@ struct luggage {
 	uint64_t start_ns;	    /* when the job began, CLOCK_REALTIME */
 	uint64_t ran_ms;	    /* since then, by the clock of the nodes where it ran */
 	uint64_t moves;		    /* with this one */
+	/* CPU time so far, and of it the steps before the command. */
+	uint64_t cpu_us, begin_us;
 	bool detached, input_ended;
 	/* Offsets in the input: received from the client, and taken by the job. */
 	uint64_t received, consumed;
@@ -64,6 +67,8 @@ int luggage_fill(const struct luggage_pipe *pipe, int fd);
 int luggage_write(const struct luggage *luggage, const struct images *images);
 /* Reads and removes it.  Returns 0, or negative errno with nothing to free. */
 int luggage_read(struct luggage *luggage, const struct images *images, struct iocom_err *err);
+/* Initialises BUFFER with the file's bytes. */
+void luggage_pack(const struct luggage *luggage, msgpack_sbuffer *buffer);
 /* Decodes LENGTH bytes.  Returns 0, -EBADMSG or -ENOMEM, and then there is nothing to free. */
 int luggage_unpack(struct luggage *luggage, const void *data, size_t length);
 void luggage_free(struct luggage *luggage);

@@ -54,6 +54,27 @@ bool sample(int n, FILE *out)
 	pack_u64(&pk, "until_ms", 5000);
 	put(&buffer, out);
 	msgpack_sbuffer_destroy(&buffer);
+	pack_begin(&pk, &buffer, 3);
+	pack_u64(&pk, "v", 1);
+	pack_str(&pk, "event", "ready");
+	pack_str(&pk, "job", "a-0f-7");
+	put(&buffer, out);
+	msgpack_sbuffer_destroy(&buffer);
+	pack_begin(&pk, &buffer, 7);
+	pack_str(&pk, "event", "moved");
+	pack_str(&pk, "job", "a-0f-7");
+	pack_bool(&pk, "failed", true);
+	pack_u64(&pk, "frozen_ms", 150);
+	pack_u64(&pk, "dump_ms", 40);
+	pack_u64(&pk, "bytes", 4096);
+	pack_str(&pk, "why", "it uses a device");
+	put(&buffer, out);
+	msgpack_sbuffer_destroy(&buffer);
+	pack_begin(&pk, &buffer, 2);
+	pack_u64(&pk, "v", 1);
+	pack_str(&pk, "op", "go");
+	put(&buffer, out);
+	msgpack_sbuffer_destroy(&buffer);
 	return !n;
 }
 
@@ -70,6 +91,7 @@ static void as_shim(const uint8_t *data, size_t size)
 		must(send(ends[1], data, size, 0) == (ssize_t)size);
 		leash_init(&leash, ends[0], "a-0f-7");
 		leash_hear(&leash, i ? &none : &lease);
+		must(leash.word <= LEASH_ABORT);
 		leash_deinit(&leash);
 		close(ends[1]);
 	}
@@ -93,7 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(rc == 0 || rc == -EAGAIN || rc == -EBADMSG || rc == -EPROTONOSUPPORT);
 		if (rc)
 			continue;
-		must(e.type == LAUNCH_STARTED || e.type == LAUNCH_EXITED);
+		must(e.type == LAUNCH_STARTED || e.type == LAUNCH_EXITED ||
+		     e.type == LAUNCH_READY || e.type == LAUNCH_MOVED);
 		must_end(e.job, sizeof(e.job));
 		must_end(e.text, sizeof(e.text));
 	}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* What goes along with a job that moves, besides its images, and how both are sent. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/shim/move/luggage.h"
+#include "agent/shim/move/transfer.h"
+#include "user/channel/secret.h"
+#include "user/clock.h"
+#include "user/pack.h"
+
+#define LIMIT_MS 10000
+
+static bool has_room; /* a file system in memory can be made here */
+
+static struct luggage sample(void)
+{
+	static uint8_t bytes[3] = {'a', 0, 'b'};
+	struct luggage luggage = {
+		.job = "n1-1-1",
+		.owner = "00ff",
+		.start_ns = 1,
+		.ran_ms = 2,
+		.moves = 3,
+		.cpu_us = 5,
+		.begin_us = 4,
+		.detached = true,
+		.received = 9,
+		.consumed = 7,
+		.input = {bytes, 2},
+		.pipes = {{.open = true, .name = "pipe:[7]", .room = 4096, .held = {bytes, 3}},
+			  {.open = false},
+			  {.open = true, .name = "pipe:[18446744073709551615]", .room = 65536},
+			  {.open = true, .name = "pipe:[9]", .room = 1u << 20}},
+		.kept = {{0}, {.start = 11, .bytes = {bytes, 3}}, {.start = 12}},
+	};
+	return luggage;
+}
+
+static void test_round(void **state)
+{
+	struct luggage luggage = sample(), read;
+	struct images images;
+	struct iocom_err err = {0};
+
+	(void)state;
+	if (!has_room)
+		skip();
+	assert_int_equal(images_make(&images, 1u << 20, &err), 0);
+	assert_int_equal(luggage_write(&luggage, &images), 0);
+	assert_int_equal(luggage_read(&read, &images, &err), 0);
+	assert_string_equal(read.job, "n1-1-1");
+	assert_string_equal(read.owner, "00ff");
+	assert_int_equal(read.start_ns, 1);
+	assert_int_equal(read.ran_ms, 2);
+	assert_int_equal(read.moves, 3);
+	assert_int_equal(read.cpu_us, 5);
+	assert_int_equal(read.begin_us, 4);
+	assert_true(read.detached);
+	assert_false(read.input_ended);
+	assert_int_equal(read.received, 9);
+	assert_int_equal(read.consumed, 7);
+	assert_int_equal(read.input.length, 2);
+	assert_memory_equal(read.input.data, "a", 2);
+	assert_true(read.pipes[0].open);
+	assert_string_equal(read.pipes[0].name, "pipe:[7]");
+	assert_int_equal(read.pipes[0].held.length, 3);
+	assert_memory_equal(read.pipes[0].held.data, "a\0b", 3);
+	assert_false(read.pipes[1].open);
+	assert_int_equal(read.pipes[2].held.length, 0);
+	assert_int_equal(read.pipes[3].room, 1u << 20);
+	assert_int_equal(read.kept[1].start, 11);
+	assert_int_equal(read.kept[1].bytes.length, 3);
+	assert_int_equal(read.kept[2].bytes.length, 0);
+	luggage_free(&read);
+	/* It is taken once: criu's directory has only criu's files. */
+	assert_int_equal(luggage_read(&read, &images, &err), -ENOENT);
+	images_free(&images);
+}
+
+/* Reads a luggage that was written with one wrong value. */
+static int read_wrong(const struct luggage *luggage)
+{
+	struct images images;
+	struct luggage read;
+	struct iocom_err err = {0};
+	int rc;
+
+	assert_int_equal(images_make(&images, 1u << 20, &err), 0);
+	assert_int_equal(luggage_write(luggage, &images), 0);
+	rc = luggage_read(&read, &images, &err);
+	if (!rc)
+		luggage_free(&read);
+	images_free(&images);
+	return rc;
+}
+
+static void test_wrong(void **state)
+{
+	static const char *const names[] = {"",		  "pipe:[]",	"pipe:[7",
+					    "socket:[7]", "pipe:[7]x",	"pipe:[7]:/etc/x",
+					    "pipe:[7 8]", "/etc/passwd"};
+	struct luggage wrong;
+
+	(void)state;
+	if (!has_room)
+		skip();
+	wrong = sample();
+	wrong.consumed = wrong.received + 1;
+	assert_int_equal(read_wrong(&wrong), -EBADMSG);
+	wrong = sample();
+	wrong.consumed = 8; /* 2 bytes wait, and 9 came */
+	assert_int_equal(read_wrong(&wrong), -EBADMSG);
+	wrong = sample();
+	wrong.begin_us = wrong.cpu_us + 1;
+	assert_int_equal(read_wrong(&wrong), -EBADMSG);
+	wrong = sample();
+	wrong.pipes[0].room = 2; /* and it holds more */
+	assert_int_equal(read_wrong(&wrong), -EBADMSG);
+	wrong = sample();
+	wrong.pipes[0].room = (1u << 20) + 1;
+	assert_int_equal(read_wrong(&wrong), -EBADMSG);
+	wrong = sample();
+	wrong.kept[1].start = UINT64_MAX;
+	assert_int_equal(read_wrong(&wrong), -EBADMSG);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		wrong = sample();
+		snprintf(wrong.pipes[3].name, sizeof(wrong.pipes[3].name), "%s", names[i]);
+		assert_int_equal(read_wrong(&wrong), -EBADMSG);
+	}
+}
+
+/* Looking at a pipe takes nothing from it, and a new one then holds the same. */
+static void test_pipes(void **state)
+{
+	static char bytes[200000], seen[sizeof(bytes)];
+	struct luggage_pipe look;
+	int ends[2], fresh[2];
+	ssize_t n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * 7);
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_true(fcntl(ends[1], F_SETPIPE_SZ, 1 << 18) > 0);
+	assert_int_equal(write(ends[1], bytes, sizeof(bytes)), sizeof(bytes));
+	/* Both ends show the same. */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(luggage_look(&look, ends[i]), 0);
+		assert_int_equal(look.room, 1 << 18);
+		assert_int_equal(look.held.length, sizeof(bytes));
+		assert_memory_equal(look.held.data, bytes, sizeof(bytes));
+		if (i == 0)
+			free(look.held.data);
+	}
+	n = read(ends[0], seen, sizeof(seen));
+	assert_int_equal(n, sizeof(bytes));
+	assert_memory_equal(seen, bytes, sizeof(bytes));
+	assert_int_equal(pipe2(fresh, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(luggage_fill(&look, fresh[1]), 0);
+	free(look.held.data);
+	memset(seen, 0, sizeof(seen));
+	assert_int_equal(read(fresh[0], seen, sizeof(seen)), sizeof(bytes));
+	assert_memory_equal(seen, bytes, sizeof(bytes));
+	/* An empty one. */
+	assert_int_equal(luggage_look(&look, fresh[0]), 0);
+	assert_int_equal(look.held.length, 0);
+	free(look.held.data);
+	for (int i = 0; i < 2; i++) {
+		close(ends[i]);
+		close(fresh[i]);
+	}
+	assert_int_equal(luggage_look(&look, STDERR_FILENO + 200), -EBADF);
+}
+
+/* --- sending ------------------------------------------------------------------------------- */
+
+static void write_file(const struct images *images, const char *name, size_t length)
+{
+	int fd = openat(images->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	uint8_t *bytes = malloc(length + 1);
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < length; i++)
+		bytes[i] = (uint8_t)(i * 13 + length);
+	assert_int_equal(write(fd, bytes, length), (ssize_t)length);
+	free(bytes);
+	close(fd);
+}
+
+static void expect_file(const struct images *images, const char *name, size_t length)
+{
+	int fd = openat(images->fd, name, O_RDONLY | O_CLOEXEC);
+	uint8_t *bytes = malloc(length + 1);
+
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, bytes, length + 1), (ssize_t)length);
+	for (size_t i = 0; i < length; i++)
+		assert_int_equal(bytes[i], (uint8_t)(i * 13 + length));
+	free(bytes);
+	close(fd);
+}
+
+static void pair(struct wire wires[2], bool secure)
+{
+	struct records keys[2] = {0};
+	int fd[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	secret_new(keys[0].sends.key);
+	secret_new(keys[0].receives.key);
+	keys[1] = (struct records){.sends = keys[0].receives, .receives = keys[0].sends};
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(wire_init(&wires[i], fd[i], secure ? &keys[i] : NULL), 0);
+}
+
+/* The other end, in a process of its own: sends IMAGES, and exits with 0 if it is answered READY.
+ */
+static pid_t sender(struct wire wires[2], const struct images *images)
+{
+	uint64_t until_ms = clock_boot_ms() + LIMIT_MS;
+	struct iocom_err err = {0};
+	pid_t pid = fork();
+
+	if (!pid) {
+		close(wires[1].fd);
+		_exit(transfer_send(&wires[0], images, until_ms, &err) ||
+		      transfer_await(&wires[0], until_ms, &err));
+	}
+	close(wires[0].fd);
+	wires[0].fd = -1;
+	return pid;
+}
+
+static void test_transfer(void **state)
+{
+	static const size_t lengths[] = {0, 1, 65535, 65536, 65537, 3000000};
+	uint64_t until_ms = clock_boot_ms() + LIMIT_MS;
+	struct images images, got;
+	struct iocom_err err = {0};
+	struct wire wires[2];
+	char name[32];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (!has_room)
+		skip();
+	assert_int_equal(images_make(&images, 8u << 20, &err), 0);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		snprintf(name, sizeof(name), "core-%zu.img", i);
+		write_file(&images, name, lengths[i]);
+	}
+	for (int secure = 0; secure < 2; secure++) {
+		pair(wires, secure);
+		pid = sender(wires, &images);
+		assert_int_equal(transfer_receive(&wires[1], &got, 16u << 20, until_ms, &err), 0);
+		for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+			snprintf(name, sizeof(name), "core-%zu.img", i);
+			expect_file(&got, name, lengths[i]);
+		}
+		assert_int_equal(transfer_ready(&wires[1], until_ms), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		images_free(&got);
+		for (int i = 0; i < 2; i++)
+			wire_deinit(&wires[i]);
+	}
+	/* A node that takes less says so, and the sender hears it. */
+	pair(wires, false);
+	pid = sender(wires, &images);
+	assert_int_equal(transfer_receive(&wires[1], &got, 1u << 20, until_ms, &err), -ENOSPC);
+	assert_non_null(strstr(err.text, "and this node takes 1 MiB"));
+	transfer_refuse(&wires[1], err.text, until_ms);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 1);
+	for (int i = 0; i < 2; i++)
+		wire_deinit(&wires[i]);
+	images_free(&images);
+}
+
+/* Sends the pieces, each after its length in one byte, and returns what is made of them. */
+static int receive(const char *pieces, size_t length)
+{
+	struct iocom_err err = {0};
+	struct images images;
+	struct wire wires[2];
+	int rc;
+
+	pair(wires, false);
+	for (size_t at = 0; at < length; at += 1 + (size_t)pieces[at])
+		assert_int_equal(wire_send(&wires[0], FRAME_MOVE, NULL, 0, pieces + at + 1,
+					   (size_t)pieces[at]),
+				 0);
+	wire_deinit(&wires[0]);
+	rc = transfer_receive(&wires[1], &images, 16u << 20, clock_boot_ms() + LIMIT_MS, &err);
+	if (!rc)
+		images_free(&images);
+	else
+		assert_true(*err.text);
+	wire_deinit(&wires[1]);
+	return rc;
+}
+
+#define RECEIVE(pieces) receive(pieces, sizeof(pieces) - 1)
+#define ROOM		"\x09m\0\0\0\0\0\0\x10\0"
+
+static void test_junk(void **state)
+{
+	(void)state;
+	if (!has_room)
+		skip();
+	assert_int_equal(RECEIVE(ROOM "\x0a"
+				      "f\0\0\0\0\0\0\0\2a"
+				      "\x03"
+				      "bxy"
+				      "\x01"
+				      "e"),
+			 0);
+	/* Nothing, too little, too much, twice, in a wrong order. */
+	assert_int_equal(RECEIVE(""), -EPIPE);
+	assert_int_equal(RECEIVE("\x01"
+				 "e"),
+			 -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM ROOM), -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM "\x03"
+				      "bxy"),
+			 -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM "\x0a"
+				      "f\0\0\0\0\0\0\0\2a"
+				      "\x01"
+				      "e"),
+			 -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM "\x0a"
+				      "f\0\0\0\0\0\0\0\2a"
+				      "\x04"
+				      "bxyz"),
+			 -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM "\x0a"
+				      "f\0\0\0\0\0\0\0\0a"
+				      "\x0a"
+				      "f\0\0\0\0\0\0\0\0a"),
+			 -EBADMSG);
+	assert_int_equal(RECEIVE("\x0a"
+				 "f\0\0\0\0\0\0\0\2a"),
+			 -EBADMSG);
+	/* Names that lead elsewhere. */
+	assert_int_equal(RECEIVE(ROOM "\x0b"
+				      "f\0\0\0\0\0\0\0\0.."),
+			 -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM "\x0c"
+				      "f\0\0\0\0\0\0\0\0a/b"),
+			 -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM "\x0b"
+				      "f\0\0\0\0\0\0\0\0/a"),
+			 -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM "\x0c"
+				      "f\0\0\0\0\0\0\0\0a\0b"),
+			 -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM "\x09"
+				      "f\0\0\0\0\0\0\0\0"),
+			 -EBADMSG);
+	/* More than any node has. */
+	assert_int_equal(RECEIVE("\x09m\x7f\0\0\0\0\0\0\0"), -ENOSPC);
+	assert_int_equal(RECEIVE("\x01"
+				 "z"),
+			 -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round), cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_pipes), cmocka_unit_test(test_transfer),
+		cmocka_unit_test(test_junk),
+	};
+	struct iocom_err err = {0};
+	struct images images;
+
+	has_room = !images_make(&images, 4096, &err);
+	if (has_room)
+		images_free(&images);
+	else
+		print_message("%s\n", err.text);
+	return cmocka_run_group_tests_name("luggage", tests, NULL, NULL);
+}
