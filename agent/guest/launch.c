@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* Starts shims and reads their events; see launch.h.  The process itself: launch_spawn.c. */
-#include "agent/guest/launch.h"
+#include "agent/guest/launch_control.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,18 +39,6 @@ static int seal_order(msgpack_sbuffer *buffer)
 	if (fd >= 0)
 		close(fd);
 	return rc;
-}
-
-/* Adds the keys of a stream, if it has any. */
-static void pack_records(msgpack_packer *pk, const struct records *records)
-{
-	uint8_t packed[RECORDS_PACKED];
-
-	if (!records)
-		return;
-	records_pack(records, packed);
-	pack_bin(pk, "records", packed, sizeof(packed));
-	explicit_bzero(packed, sizeof(packed));
 }
 
 static int write_order(const struct launch_order *order)
@@ -110,7 +98,7 @@ static int write_order(const struct launch_order *order)
 	/* Last: the buffer that grows leaves its former bytes in memory. */
 	if (order->secret)
 		pack_bin(&pk, "secret", order->secret, SECRET_BYTES);
-	pack_records(&pk, order->records);
+	launch_pack_records(&pk, order->records);
 	return seal_order(&buffer);
 }
 
@@ -128,7 +116,7 @@ static int write_replay(const char *jobs_dir, const char *slot, uid_t uid,
 		pack_u64(&pk, "reader", uid);
 	}
 	pack_bin(&pk, "attach", ask->packed, ask->length);
-	pack_records(&pk, ask->records);
+	launch_pack_records(&pk, ask->records);
 	return seal_order(&buffer);
 }
 

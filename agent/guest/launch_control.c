@@ -97,8 +97,7 @@ int launch_signal_answer(int fd)
 	return rc;
 }
 
-/* Packs the keys of a stream that goes to the shim; NULL: it has none. */
-static void pack_stream_keys(msgpack_packer *pk, const struct records *records)
+void launch_pack_records(msgpack_packer *pk, const struct records *records)
 {
 	uint8_t packed[RECORDS_PACKED];
 
@@ -117,7 +116,7 @@ static void pack_attach(const struct launch_ask *ask, msgpack_sbuffer *out)
 	pack_begin(&pk, out, 2u + !!ask->records);
 	pack_str(&pk, "op", "attach");
 	pack_bin(&pk, "ask", ask->packed, ask->length);
-	pack_stream_keys(&pk, ask->records);
+	launch_pack_records(&pk, ask->records);
 }
 
 /*
@@ -175,7 +174,7 @@ int launch_move_ask(const char *run_dir, const char *job, const char *criu,
 	pack_begin(&pk, &buffer, 2u + !!records);
 	pack_str(&pk, "op", "move");
 	pack_str(&pk, "criu", criu);
-	pack_stream_keys(&pk, records);
+	launch_pack_records(&pk, records);
 	rc = control_send_stream(fd, &buffer, stream);
 	explicit_bzero(buffer.data, buffer.size);
 	msgpack_sbuffer_destroy(&buffer);

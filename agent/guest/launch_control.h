@@ -3,6 +3,8 @@
 #ifndef IOCOM_LAUNCH_CONTROL_H
 #define IOCOM_LAUNCH_CONTROL_H
 
+#include <msgpack.h>
+
 #include "agent/guest/launch.h"
 
 /*
@@ -13,5 +15,7 @@
 int shim_control_connect(const char *run_dir, const char *job);
 /* Sends the request OP with its SIGNAL and WHY (0 and NULL: none).  Returns 0 or negative errno. */
 int shim_control_ask(int fd, const char *op, int signal, const char *why);
+/* Adds the keys of a stream that goes to a shim to a request; NULL: none. */
+void launch_pack_records(msgpack_packer *pk, const struct records *records);
 
 #endif

@@ -47,7 +47,7 @@ static void close_pipes(struct arrival *a)
 }
 
 /* Makes a pipe as PIPE was, with what it held.  THEIRS is the job's end. */
-static int make_pipe(struct arrival *a, int which)
+static int arrive_pipe(struct arrival *a, int which)
 {
 	const struct luggage_pipe *from = &a->luggage.pipes[which];
 	int ends[2], ours = which == 0, rc; /* we write to its input and read the others */
@@ -72,12 +72,12 @@ static int make_pipe(struct arrival *a, int which)
 	return 0;
 }
 
-static int make_pipes(struct arrival *a, struct iocom_err *err)
+static int arrive_pipes(struct arrival *a, struct iocom_err *err)
 {
 	int rc = 0;
 
 	for (int i = 0; !rc && i < LUGGAGE_PIPES; i++)
-		rc = make_pipe(a, i);
+		rc = arrive_pipe(a, i);
 	return rc ? iocom_err_set(err, rc, "cannot make its pipes: %s", strerror(-rc)) : 0;
 }
 
@@ -116,7 +116,7 @@ static int await_hold(struct arrival *a, int fd, struct iocom_err *err)
 			criu_restore_explain(a->images.path, err);
 			return -ENOTSUP;
 		}
-		if (shim_now_ms() >= a->until_ms)
+		if (clock_boot_ms() >= a->until_ms)
 			return iocom_err_set(err, -ETIMEDOUT, "it could not be restored in time");
 	}
 	return 0;
@@ -147,7 +147,7 @@ static int hear_ready(struct arrival *a, struct iocom_err *err)
 static int arrive_restore(struct arrival *a, struct iocom_err *err)
 {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	int rc = make_pipes(a, err);
+	int rc = arrive_pipes(a, err);
 
 	if (!rc)
 		rc = hold_listen(a, path, err);
@@ -195,6 +195,27 @@ static int arrive_receive(struct arrival *a, struct iocom_err *err)
 
 /* --- the decision ------------------------------------------------------------------------ */
 
+/* Somebody asks the shim for something: of a job that is held only what the leash itself obeys. */
+static void arrive_control(struct shim *shim)
+{
+	struct leash_request request;
+
+	switch (leash_serve(&shim->leash, &request)) {
+	case LEASH_NOTHING:
+		return;
+	case LEASH_ATTACH:
+		break; /* its client is told that contact was lost, and asks again */
+	case LEASH_SIGNAL:
+		leash_answer(request.connection, EBUSY);
+		break;
+	default:
+		leash_answer(request.connection, EALREADY);
+	}
+	if (request.stream >= 0)
+		close(request.stream);
+	records_erase(&request.records);
+}
+
 /*
  * Waits for the agent's word.  While nothing is decided the job is held, however long it takes: an
  * agent that starts again asks for it.  The former shim is not needed any more.
@@ -214,7 +235,7 @@ static int await_word(struct arrival *a, struct iocom_err *err)
 		if (p[0].revents)
 			leash_hear(&shim->leash, &shim->lease);
 		if (p[1].revents)
-			shim_serve_control(shim);
+			arrive_control(shim);
 	}
 	return shim->leash.word == LEASH_GO
 		       ? 0
@@ -349,7 +370,7 @@ static int arrive_decided(struct arrival *a, struct iocom_err *err)
 	int rc;
 
 	leash_ready(&a->shim->leash);
-	(void)transfer_ready(&a->shim->client, shim_now_ms() + WIRE_LOOK_MS);
+	(void)transfer_ready(&a->shim->client, clock_boot_ms() + WIRE_LOOK_MS);
 	rc = await_word(a, err);
 	return rc ? rc : arrive_go(a, err);
 }
@@ -358,7 +379,7 @@ int arrive_take(struct shim *shim, int failed, struct iocom_err *err)
 {
 	struct arrival a = {
 		.shim = shim,
-		.until_ms = shim_now_ms() + ARRIVE_LIMIT_MS,
+		.until_ms = clock_boot_ms() + ARRIVE_LIMIT_MS,
 		.images = {.fd = -1},
 		.ours = {-1, -1, -1, -1},
 		.listening = -1,
@@ -367,7 +388,7 @@ int arrive_take(struct shim *shim, int failed, struct iocom_err *err)
 	int rc = failed ? failed : arrive_hold(&a, err);
 
 	if (rc)
-		transfer_refuse(&shim->client, err->text, shim_now_ms() + WIRE_LOOK_MS);
+		transfer_refuse(&shim->client, err->text, clock_boot_ms() + WIRE_LOOK_MS);
 	else
 		rc = arrive_decided(&a, err);
 	if (rc)
@@ -384,20 +405,6 @@ int arrive_take(struct shim *shim, int failed, struct iocom_err *err)
 	shim->source = shim->client;
 	shim->client = (struct wire){.fd = -1};
 	shim->client_gone = true;
-	shim->gone_ms = shim_now_ms();
+	shim->gone_ms = clock_boot_ms();
 	return rc;
-}
-
-void arrive_hear(struct shim *shim)
-{
-	const uint8_t *payload;
-	uint32_t length;
-	uint8_t type;
-	int rc = wire_fill(&shim->source);
-
-	while (!wire_next(&shim->source, &type, &payload, &length))
-		if (type == FRAME_SIGNAL && length == 1 && payload[0] > 0 && payload[0] < _NSIG)
-			(void)shim_signal(shim, payload[0]);
-	if (rc < 0)
-		wire_deinit(&shim->source);
 }

@@ -20,7 +20,5 @@ struct shim;
  * errno with the reason in ERR: nothing is left of it.
  */
 int arrive_take(struct shim *shim, int failed, struct iocom_err *err);
-/* Obeys what the former shim sends, in its loop. */
-void arrive_hear(struct shim *shim);
 
 #endif

@@ -86,6 +86,15 @@ static int pack_output(struct luggage_kept *to, const struct resend_buffer *kept
 	return 0;
 }
 
+/* Returns the job's CPU time so far, also where it ran before, in us. */
+static uint64_t depart_cpu_us(const struct shim *shim)
+{
+	uint64_t used_us = cgroup_cpu_us(&shim->group);
+
+	return shim->cpu_before_us +
+	       (used_us > shim->cpu_base_us ? used_us - shim->cpu_base_us : 0);
+}
+
 /* Puts together what this shim knows of the frozen job. */
 static int luggage_gather(struct luggage *luggage, const struct shim *shim)
 {
@@ -96,9 +105,9 @@ static int luggage_gather(struct luggage *luggage, const struct shim *shim)
 
 	*luggage = (struct luggage){
 		.start_ns = shim->start_ns,
-		.ran_ms = shim->ran_ms + shim_now_ms() - shim->started_ms,
+		.ran_ms = shim->ran_ms + clock_boot_ms() - shim->started_ms,
 		.moves = shim->depart.moves + 1,
-		.cpu_us = shim_cpu_us(shim),
+		.cpu_us = depart_cpu_us(shim),
 		.begin_us = shim->child.begin_us,
 		.detached = shim->detached,
 		.input_ended = streams->input_ended,
@@ -140,7 +149,7 @@ static int mover_pack(const struct shim *shim, const struct images *images, stru
 static int mover_save(const struct shim *shim, const struct criu *criu, struct images *images,
 		      struct depart_report *report, struct iocom_err *err)
 {
-	uint64_t begin_ms = shim_now_ms(), files;
+	uint64_t begin_ms = clock_boot_ms(), files;
 	int rc = images_make(images, resident_bytes(&shim->group) + IMAGES_EXTRA_BYTES, err);
 
 	if (!rc)
@@ -150,7 +159,7 @@ static int mover_save(const struct shim *shim, const struct criu *criu, struct i
 		rc = mover_pack(shim, images, err);
 	if (!rc)
 		rc = images_size(images, &report->bytes, &files);
-	report->dump_ms = (uint32_t)(shim_now_ms() - begin_ms);
+	report->dump_ms = (uint32_t)(clock_boot_ms() - begin_ms);
 	return rc;
 }
 
@@ -167,7 +176,7 @@ static void mover_hand_on(struct wire *target, int parent)
 /* The process that saves and sends the job; it does not return. */
 static void mover_run(struct shim *shim, const struct criu *criu, struct wire *target, int parent)
 {
-	uint64_t until_ms = shim_now_ms() + DEPART_LIMIT_MS;
+	uint64_t until_ms = clock_boot_ms() + DEPART_LIMIT_MS;
 	struct depart_report report = {0};
 	struct images images = {.fd = -1};
 	struct iocom_err err = {0};
@@ -286,7 +295,7 @@ int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_
 	request->stream = -1;
 	rc = make_move_group(shim, err);
 	depart->nsignals = 0;
-	depart->frozen_ms = shim_now_ms();
+	depart->frozen_ms = clock_boot_ms();
 	if (!rc) {
 		rc = cgroup_freeze(&shim->group, DEPART_FREEZE_MS);
 		if (rc)
@@ -326,7 +335,7 @@ void depart_hear(struct shim *shim)
 	depart->state = DEPART_HELD;
 	leash_moved(&shim->leash, &(struct leash_move){
 					  .failed = report.rc != 0,
-					  .frozen_ms = shim_now_ms() - depart->frozen_ms,
+					  .frozen_ms = clock_boot_ms() - depart->frozen_ms,
 					  .dump_ms = report.dump_ms,
 					  .bytes = report.bytes,
 					  .why = report.text,
@@ -355,9 +364,6 @@ int depart_stay(struct shim *shim)
 	depart_forget(depart);
 	depart->state = DEPART_NONE;
 	cgroup_thaw(&shim->group);
-	for (size_t i = 0; i < depart->nsignals; i++)
-		(void)shim_signal(shim, depart->signals[i]);
-	depart->nsignals = 0;
 	return 0;
 }
 

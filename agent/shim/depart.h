@@ -56,7 +56,10 @@ int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_
 void depart_hear(struct shim *shim);
 /* Returns true if SIGNAL must wait for the decision: it is kept. */
 bool depart_keep_signal(struct depart *depart, int signal);
-/* The decision.  Both return 0, or -EALREADY: nothing is held, or it was the other one. */
+/*
+ * The decision.  Both return 0, or -EALREADY: nothing is held, or it was the other one.  Of a job
+ * that stays the caller sends the signals that were kept, and forgets them.
+ */
 int depart_stay(struct shim *shim);
 int depart_leave(struct shim *shim);
 void depart_deinit(struct depart *depart);

@@ -253,7 +253,7 @@ static int take_descriptor(int connection)
 }
 
 /* Takes the keys of the stream that comes with a request.  Returns false: they are malformed. */
-static bool take_records(const msgpack_object *map, struct leash_request *request)
+static bool leash_take_records(const msgpack_object *map, struct leash_request *request)
 {
 	const msgpack_object *records = unpack_get(map, "records");
 
@@ -265,7 +265,7 @@ static bool take_records(const msgpack_object *map, struct leash_request *reques
 
 static enum leash_what take_move(const msgpack_object *map, struct leash_request *request)
 {
-	if (request->stream < 0 || !take_records(map, request) ||
+	if (request->stream < 0 || !leash_take_records(map, request) ||
 	    unpack_str(map, "criu", request->criu, sizeof(request->criu)))
 		return LEASH_NOTHING;
 	return LEASH_MOVE;
@@ -275,7 +275,7 @@ static enum leash_what take_ask(const msgpack_object *map, struct leash_request 
 {
 	const msgpack_object *ask = unpack_get(map, "ask");
 
-	if (!take_records(map, request))
+	if (!leash_take_records(map, request))
 		return LEASH_NOTHING;
 	if (request->stream < 0 || !ask || ask->type != MSGPACK_OBJECT_BIN ||
 	    attach_unpack(&request->ask, ask->via.bin.ptr, ask->via.bin.size, NULL))

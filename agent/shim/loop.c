@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "agent/init/init.h"
-#include "agent/shim/arrive.h"
 #include "agent/shim/rejoin.h"
 #include "agent/shim/tty.h"
 #include "user/clock.h"
@@ -201,6 +200,19 @@ static void take_status(struct shim *shim)
 	loop_ended(shim, &end);
 }
 
+/* The job does not move after all, and gets the signals that came meanwhile. */
+static int loop_stay(struct shim *shim)
+{
+	struct depart *depart = &shim->depart;
+	int rc = depart_stay(shim);
+
+	for (size_t i = 0; !rc && i < depart->nsignals; i++)
+		(void)shim_signal(shim, depart->signals[i]);
+	if (!rc)
+		depart->nsignals = 0;
+	return rc;
+}
+
 static void serve_move(struct shim *shim, struct leash_request *request)
 {
 	struct iocom_err err = {0};
@@ -226,7 +238,7 @@ void shim_serve_control(struct shim *shim)
 		serve_move(shim, &request);
 		break;
 	case LEASH_STAY:
-		leash_answer(request.connection, -depart_stay(shim));
+		leash_answer(request.connection, -loop_stay(shim));
 		break;
 	case LEASH_LEAVE:
 		leash_answer(request.connection, -depart_leave(shim));
@@ -399,6 +411,21 @@ static void serve_home(struct shim *shim, short revents)
 		leash_started(&shim->leash, shim->leash.pid, shim->leash.cgroup_id);
 }
 
+/* Obeys the former shim of a job that came: it hands on signals. */
+static void serve_source(struct shim *shim)
+{
+	const uint8_t *payload;
+	uint32_t length;
+	uint8_t type;
+	int rc = wire_fill(&shim->source);
+
+	while (!wire_next(&shim->source, &type, &payload, &length))
+		if (type == FRAME_SIGNAL && length == 1 && payload[0] > 0 && payload[0] < _NSIG)
+			(void)shim_signal(shim, payload[0]);
+	if (rc < 0)
+		wire_deinit(&shim->source);
+}
+
 void shim_loop(struct shim *shim)
 {
 	struct pollfd entries[ENTRIES];
@@ -410,7 +437,7 @@ void shim_loop(struct shim *shim)
 		if (entries[ENTRY_DEPART].revents)
 			depart_hear(shim);
 		if (entries[ENTRY_SOURCE].revents)
-			arrive_hear(shim);
+			serve_source(shim);
 		/* Check this every time: a busy job may be writing to a client that is gone. */
 		if (!depart_going(&shim->depart) &&
 		    (serve_streams(shim, entries) || wire_silent(&shim->client)))

@@ -24,14 +24,6 @@ uint64_t shim_wall_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-uint64_t shim_cpu_us(const struct shim *shim)
-{
-	uint64_t used_us = cgroup_cpu_us(&shim->group);
-
-	return shim->cpu_before_us +
-	       (used_us > shim->cpu_base_us ? used_us - shim->cpu_base_us : 0);
-}
-
 /*
  * The job goes on elsewhere: its client is not told an end, and looks for it there.  What is left
  * here for the agent is that it moved.

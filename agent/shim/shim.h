@@ -114,8 +114,6 @@ void shim_serve_control(struct shim *shim);
 /* shim.c: tells the audit log that the job has started, or has ended or was refused. */
 void shim_audit_start(struct shim *shim);
 void shim_audit_end(struct shim *shim);
-/* Returns the job's CPU time so far, also where it ran before, in us. */
-uint64_t shim_cpu_us(const struct shim *shim);
 /* These return CLOCK_BOOTTIME in ms and CLOCK_REALTIME in ns. */
 uint64_t shim_now_ms(void);
 uint64_t shim_wall_ns(void);

@@ -16,7 +16,8 @@
 
 #define ENABLE_FIRST 1UL /* of the debug control register: break where the first one points */
 
-static __attribute__((noinline)) void breakpoint_here(void)
+static void breakpoint_here(void) __attribute__((noinline));
+static void breakpoint_here(void)
 {
 	__asm__ volatile("nop");
 }

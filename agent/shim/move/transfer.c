@@ -170,7 +170,8 @@ static bool transfer_name_valid(const char *name)
 				 "0123456789-._")] == 0;
 }
 
-static int take_room(struct transfer *t, const uint8_t *data, size_t length, struct iocom_err *err)
+static int transfer_take_room(struct transfer *t, const uint8_t *data, size_t length,
+			      struct iocom_err *err)
 {
 	uint64_t bytes;
 
@@ -187,7 +188,7 @@ static int take_room(struct transfer *t, const uint8_t *data, size_t length, str
 	return images_make(t->images, bytes + (4u << 20), err);
 }
 
-static int take_file(struct transfer *t, const uint8_t *data, size_t length)
+static int transfer_take_file(struct transfer *t, const uint8_t *data, size_t length)
 {
 	char name[IMAGES_NAME_MAX];
 
@@ -206,7 +207,7 @@ static int take_file(struct transfer *t, const uint8_t *data, size_t length)
 	return t->fd >= 0 ? 0 : errno == EEXIST ? -EBADMSG : -errno;
 }
 
-static int take_bytes(struct transfer *t, const uint8_t *data, size_t length)
+static int transfer_take_bytes(struct transfer *t, const uint8_t *data, size_t length)
 {
 	if (t->fd < 0 || length > t->left)
 		return -EBADMSG;
@@ -229,11 +230,11 @@ static int transfer_take(struct transfer *t, const uint8_t *payload, size_t leng
 		return -EBADMSG;
 	switch (payload[0]) {
 	case TRANSFER_ROOM:
-		return take_room(t, payload + 1, length - 1, err);
+		return transfer_take_room(t, payload + 1, length - 1, err);
 	case TRANSFER_FILE:
-		return take_file(t, payload + 1, length - 1);
+		return transfer_take_file(t, payload + 1, length - 1);
 	case TRANSFER_MORE:
-		return take_bytes(t, payload + 1, length - 1);
+		return transfer_take_bytes(t, payload + 1, length - 1);
 	case TRANSFER_END:
 		t->over = true;
 		return t->room && !t->left && length == 1 ? 0 : -EBADMSG;
