@@ -255,6 +255,14 @@ int record_read_exit(int dir, struct record_exit *end)
 	return rc;
 }
 
+void record_forget_output(int dir)
+{
+	static const char *const files[] = {"spool", ".spool", RECORD_OUT, RECORD_ERR, RECORD_TAIL};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		unlinkat(dir, files[i], 0);
+}
+
 int record_write_spool(int dir, const struct record_spool *spool)
 {
 	msgpack_sbuffer buffer;

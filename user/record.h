@@ -103,6 +103,8 @@ int64_t record_spool_bytes(int dir);
  * Returns the number of bytes; -EBADMSG: it is something else; negative errno.
  */
 ssize_t record_slurp(int dir, const char *name, void *data, size_t size);
+/* Removes what is kept of the output in DIR: the job went on elsewhere with it. */
+void record_forget_output(int dir);
 /* Takes the lock that a living shim holds. Returns 0; -EWOULDBLOCK: another process holds it. */
 int record_lock(int dir);
 /* Removes JOBS_DIR/JOB and its files, of which some may be missing. */

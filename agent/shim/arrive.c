@@ -167,6 +167,12 @@ static int arrive_receive(struct arrival *a, struct iocom_err *err)
 	struct cgroup_mounts mounts;
 	struct user_group user;
 	struct cgroup group = {0}, shims;
+	const struct transfer_into into = {
+		.images = &a->images,
+		.most_bytes = INT64_MAX,
+		.record = shim->record,
+		.record_bytes = shim->order.spool_max,
+	};
 	int rc = spare_mounts(&shim->spare, &mounts, err);
 
 	if (!rc)
@@ -180,7 +186,7 @@ static int arrive_receive(struct arrival *a, struct iocom_err *err)
 				      strerror(-rc));
 	}
 	if (!rc)
-		rc = transfer_receive(&shim->client, &a->images, INT64_MAX, a->until_ms, err);
+		rc = transfer_receive(&shim->client, &into, a->until_ms, err);
 	/* What is in a group ends with it: this process must have left. */
 	if (group.depth && !cgroup_enter(&shims, true)) {
 		cgroup_remove(&group, SHIM_REMOVE_MS);
@@ -304,6 +310,11 @@ static int arrive_streams(struct arrival *a, struct iocom_err *err)
 	}
 	for (int i = 0; i < LUGGAGE_PIPES; i++)
 		a->ours[i] = i < FRAME_STREAMS ? -1 : a->ours[i];
+	if (!rc && luggage->spool.length)
+		return luggage->spool.length != SPOOL_PACKED
+			       ? iocom_err_set(err, -EBADMSG, "its output is of another version")
+			       : spool_carry_on(&streams->spool, a->shim->record,
+						luggage->spool.data, a->shim->order.spool_max, err);
 	return rc ? iocom_err_set(err, rc, "out of memory for its output") : 0;
 }
 

@@ -206,7 +206,7 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 		rc = shim_make_group(shim, err);
 	if (!rc)
 		rc = write_record(shim, err);
-	if (!rc && spec->detach)
+	if (!rc && spec->detach && !arrives)
 		rc = make_spool(shim, err);
 	if (!rc)
 		rc = leash_listen(&shim->leash, shim->order.run_dir, err);

@@ -101,6 +101,7 @@ static int luggage_gather(struct luggage *luggage, const struct shim *shim)
 	const struct streams *streams = &shim->streams;
 	const int fds[LUGGAGE_PIPES] = {streams->fd[0], streams->fd[1], streams->fd[2],
 					shim->child.status};
+	uint8_t packed[SPOOL_PACKED];
 	int rc = 0;
 
 	*luggage = (struct luggage){
@@ -119,6 +120,10 @@ static int luggage_gather(struct luggage *luggage, const struct shim *shim)
 	for (int i = 0; !rc && i < LUGGAGE_PIPES; i++)
 		if (fds[i] >= 0)
 			rc = luggage_look(&luggage->pipes[i], fds[i]);
+	if (!rc && streams->spool.fd[1] >= 0) {
+		spool_pack(&streams->spool, packed);
+		rc = copy_bytes(&luggage->spool, packed, sizeof(packed));
+	}
 	if (!rc)
 		rc = copy_bytes(&luggage->input,
 				streams->input.length ? queue_front(&streams->input) : NULL,
@@ -189,7 +194,9 @@ static void mover_run(struct shim *shim, const struct criu *criu, struct wire *t
 	if (!rc)
 		rc = mover_save(shim, criu, &images, &report, &err);
 	if (!rc)
-		rc = transfer_send(target, &images, until_ms, &err);
+		rc = transfer_send(target, &images,
+				   shim->streams.spool.fd[1] >= 0 ? shim->record : -1, until_ms,
+				   &err);
 	images_free(&images);
 	if (!rc)
 		rc = transfer_await(target, until_ms, &err);
@@ -218,8 +225,6 @@ static const char *depart_hindrance(const struct shim *shim)
 		return "it has a terminal";
 	if (spec->data)
 		return "its data went along with it to this node";
-	if (shim->streams.spool.fd[1] >= 0)
-		return "its output is kept on this node";
 	if (!shim->started_ms || shim->main_ended || shim->child.status < 0)
 		return "it has ended";
 	if (shim->killed || shim->hung_up)

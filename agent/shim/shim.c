@@ -38,6 +38,7 @@ static void shim_has_left(struct shim *shim)
 	};
 	snprintf(shim->end.text, sizeof(shim->end.text), "the job moved to another node");
 	shim_client_lost(shim);
+	record_forget_output(shim->record);
 }
 
 /*

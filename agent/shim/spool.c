@@ -2,6 +2,7 @@
 /* A job's output on disk; see spool.h. */
 #include "agent/shim/spool.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -288,4 +289,109 @@ void spool_note(const struct spool *spool, int dir)
 {
 	if (spool->fd[1] >= 0 && (spool->info.lost[0] || spool->info.lost[1]))
 		(void)record_write_spool(dir, &spool->info);
+}
+
+/* --- of a job that moves --- */
+
+static const struct {
+	size_t left, ringed, base, lost, tail;
+} packed_at = {.left = 0, .ringed = 8, .base = 16, .lost = 32, .tail = 48};
+
+static void spool_put_u64(uint8_t *at, uint64_t value)
+{
+	value = htobe64(value);
+	memcpy(at, &value, sizeof(value));
+}
+
+static uint64_t spool_get_u64(const uint8_t *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return be64toh(value);
+}
+
+void spool_pack(const struct spool *spool, uint8_t out[SPOOL_PACKED])
+{
+	spool_put_u64(out + packed_at.left, spool->left);
+	spool_put_u64(out + packed_at.ringed, spool->ringed);
+	for (int i = 0; i < 2; i++) {
+		spool_put_u64(out + packed_at.base + 8 * i, spool->info.base[i]);
+		spool_put_u64(out + packed_at.lost + 8 * i, spool->info.lost[i]);
+	}
+	record_tail_put(out + packed_at.tail, &spool->tail);
+}
+
+/* Takes what was packed, as far as it makes sense by itself. */
+static int spool_unpack(struct spool *spool, const uint8_t packed[SPOOL_PACKED])
+{
+	uint64_t ringed = spool_get_u64(packed + packed_at.ringed);
+	int rc = record_tail_take(&spool->tail, packed + packed_at.tail, RECORD_TAIL_BYTES);
+
+	spool->left = spool_get_u64(packed + packed_at.left);
+	spool->ringed = ringed == 1;
+	spool->info.detached = true;
+	for (int i = 0; i < 2; i++) {
+		spool->info.base[i] = spool_get_u64(packed + packed_at.base + 8 * i);
+		spool->info.lost[i] = spool_get_u64(packed + packed_at.lost + 8 * i);
+	}
+	return rc || ringed > 1 ? -EBADMSG : 0;
+}
+
+/* Checks the beginning and the ring of one output against its file of SIZE bytes. */
+static int spool_check_file(const struct spool *spool, int stream, uint64_t size)
+{
+	const struct record_tail_of *of = &spool->tail.of[stream - 1];
+	uint64_t base = spool->info.base[stream - 1];
+
+	if (of->head < base || of->head - base > size || of->end > INT64_MAX ||
+	    of->room > INT64_MAX - (of->head - base) || size > of->head - base + of->room)
+		return -EBADMSG;
+	if (!spool->ringed)
+		return of->from == of->head && of->end == of->head && size == of->head - base
+			       ? 0
+			       : -EBADMSG;
+	return of->from - of->head == spool->info.lost[stream - 1] ? 0 : -EBADMSG;
+}
+
+static int spool_carry_file(struct spool *spool, int dir, int stream, uint64_t *bytes)
+{
+	struct stat st;
+	int fd = openat(dir, names[stream], O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	spool->fd[stream] = fd;
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid())
+		return -EPERM;
+	*bytes += (uint64_t)st.st_size;
+	return spool_check_file(spool, stream, (uint64_t)st.st_size);
+}
+
+int spool_carry_on(struct spool *spool, int dir, const uint8_t packed[SPOOL_PACKED], uint64_t quota,
+		   struct iocom_err *err)
+{
+	uint64_t bytes = 0;
+	int rc;
+
+	spool_init(spool);
+	rc = spool_unpack(spool, packed);
+	for (int i = 1; i < FRAME_STREAMS && !rc; i++)
+		rc = spool_carry_file(spool, dir, i, &bytes);
+	/* A node that keeps less has less room left. */
+	if (!rc && spool->left > (bytes < quota ? quota - bytes : 0))
+		spool->left = bytes < quota ? quota - bytes : 0;
+	if (!rc)
+		rc = record_write_spool(dir, &spool->info);
+	if (!rc)
+		rc = record_reserve_spool(dir);
+	if (!rc && spool->ringed && (spool->tail.of[0].room || spool->tail.of[1].room)) {
+		spool->fd_tail = make_file(dir, RECORD_TAIL);
+		rc = spool->fd_tail < 0 ? spool->fd_tail : tail_write(spool) ? 0 : -ENOSPC;
+	}
+	if (!rc)
+		return 0;
+	spool_deinit(spool);
+	return iocom_err_set(err, rc, "the job's output cannot be kept in the state directory: %s",
+			     strerror(-rc));
 }

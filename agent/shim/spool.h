@@ -60,4 +60,15 @@ ssize_t spool_at(const struct spool *spool, int stream, uint64_t offset, void *o
 void spool_note(const struct spool *spool, int dir);
 void spool_deinit(struct spool *spool);
 
+/*
+ * A job that moves takes its files along (SPOOL_OUT and SPOOL_ERR on the way) and what its shim
+ * knows of them, which spool_pack writes.  spool_carry_on takes both up in the record DIR, where
+ * the files are, with at most QUOTA bytes.  Returns 0, or negative errno (-EBADMSG: they do not
+ * belong together) with the reason in ERR.
+ */
+#define SPOOL_PACKED (6 * 8 + RECORD_TAIL_BYTES)
+void spool_pack(const struct spool *spool, uint8_t out[SPOOL_PACKED]);
+int spool_carry_on(struct spool *spool, int dir, const uint8_t packed[SPOOL_PACKED], uint64_t quota,
+		   struct iocom_err *err);
+
 #endif

@@ -85,12 +85,21 @@ static void take_bytes(struct mover *m, const uint8_t *data, size_t length)
 	m->got += length;
 }
 
+/* Says that the output up to TAKEN was taken. */
+static void give_credit(int client, uint64_t taken)
+{
+	uint8_t credit[FRAME_DATA_HEAD] = {1};
+	uint64_t limit = taken + FRAME_WINDOW;
+
+	for (int i = 0; i < 8; i++)
+		credit[1 + i] = (uint8_t)(limit >> (56 - 8 * i));
+	(void)frame_write(client, FRAME_CREDIT, credit, sizeof(credit));
+}
+
 /* Reads one frame.  Returns its type, or 0 at the end of the connection. */
 static int client_read(struct mover *m)
 {
 	struct frame frame;
-	uint8_t credit[FRAME_DATA_HEAD] = {1};
-	uint64_t limit;
 	int rc = frame_read(m->client, &frame, FRAME_DATA_MAX + 64, NULL), type;
 
 	if (rc == FRAME_E_EOF || rc == FRAME_E_CUT || rc == -ECONNRESET)
@@ -103,10 +112,7 @@ static int client_read(struct mover *m)
 	if (type == FRAME_DATA && frame.payload[0] == 1) {
 		assert_int_equal(wire_u64(frame.payload + 1), m->got);
 		take_bytes(m, frame.payload + FRAME_DATA_HEAD, frame.length - FRAME_DATA_HEAD);
-		limit = m->got + FRAME_WINDOW;
-		for (int i = 0; i < 8; i++)
-			credit[1 + i] = (uint8_t)(limit >> (56 - 8 * i));
-		(void)frame_write(m->client, FRAME_CREDIT, credit, sizeof(credit));
+		give_credit(m->client, m->got);
 	}
 	frame_free(&frame);
 	return type;
@@ -542,6 +548,112 @@ static void test_source_dies(void **state)
 	end(&m, SIGTERM);
 }
 
+/* Returns at which byte of the output the line N begins. */
+static uint64_t offset_of(uint64_t n)
+{
+	uint64_t offset = 0, from = 0, to = 10;
+
+	for (unsigned digits = 1; from < n; digits++, from = to, to *= 10)
+		offset += ((n < to ? n : to) - from) * (digits + 1);
+	return offset;
+}
+
+/* Reads all that is kept of the job's output.  Returns the line after the last. */
+static unsigned long read_kept(int fd)
+{
+	char line[32];
+	unsigned long next = 0, n, gaps = 0;
+	uint64_t at = 0;
+	size_t length = 0;
+	struct frame frame;
+
+	for (;;) {
+		assert_int_equal(frame_read(fd, &frame, FRAME_DATA_MAX + 64, NULL), 0);
+		if (frame.type == FRAME_EXIT)
+			break;
+		if (frame.type != FRAME_DATA || frame.payload[0] != 1) {
+			frame_free(&frame);
+			continue;
+		}
+		if (wire_u64(frame.payload + 1) != at) {
+			gaps++;
+			at = wire_u64(frame.payload + 1);
+			length = sizeof(line); /* of the first line only the end may be kept */
+		}
+		for (uint32_t i = FRAME_DATA_HEAD; i < frame.length; i++, at++) {
+			char c = (char)frame.payload[i];
+
+			if (c != '\n') {
+				if (length < sizeof(line))
+					line[length++] = c;
+				continue;
+			}
+			if (length < sizeof(line)) {
+				line[length] = 0;
+				n = strtoul(line, NULL, 10);
+				assert_int_equal(offset_of(n), at - length);
+				next = n + 1;
+			}
+			length = 0;
+		}
+		give_credit(fd, at);
+		frame_free(&frame);
+	}
+	assert_int_equal(wire_u32(frame.payload + 1), 3);
+	frame_free(&frame);
+	assert_int_equal(gaps, 1);
+	return next;
+}
+
+/* What a detached job wrote before it moved is kept where it ends: its beginning and its end. */
+static void test_detached(void **state)
+{
+	struct want want = SH("i=0; while [ $i -lt 300000 ]; do echo $i; i=$((i + 1)); "
+			      "[ $((i % 60000)) -ne 0 ] || sleep 0.3; done; exit 3");
+	struct attach_ask ask = {.node = "here", .from = {0, 0, 0}, .gaps = true};
+	struct launch_ask wish;
+	struct launch_event event;
+	struct mover m;
+	size_t length;
+	void *packed;
+	int fd[2], leash;
+
+	(void)state;
+	want.detach = true;
+	m = begin(&want);
+	close(m.client);
+	for (int i = 0; i < 3; i++) {
+		struct job there;
+
+		usleep(200000);
+		there = hold(&m, &event);
+		assert_int_equal(decide(&nodes[m.at], m.job.name, LAUNCH_LEAVE), 0);
+		assert_int_equal(decide(&nodes[!m.at], m.job.name, LAUNCH_GO), 0);
+		event_of(there.leash, LAUNCH_STARTED, &event);
+		gone(&m, &m.job, m.at, RECORD_MOVED);
+		m.at = !m.at;
+		m.job.leash = there.leash;
+		m.job.shim = there.shim;
+	}
+	event_of(m.job.leash, LAUNCH_EXITED, &event);
+	assert_int_equal(event.value, 3);
+	close(m.job.leash);
+	stage_reap(&m.job);
+	snprintf(ask.job, sizeof(ask.job), "%s", m.job.name);
+	attach_nonce(ask.nonce);
+	assert_int_equal(attach_pack(&ask, &packed, &length), 0);
+	wish = (struct launch_ask){.packed = packed, .length = length};
+	stage_pair(fd);
+	assert_int_equal(launch_replay(nodes[m.at].shim, nodes[m.at].scope, nodes[m.at].jobs, NULL,
+				       0, &wish, fd[1], &leash, &(struct iocom_err){0}),
+			 0);
+	free(packed);
+	assert_int_equal(read_kept(fd[0]), 300000);
+	close(fd[0]);
+	close(leash);
+	record_remove(nodes[m.at].jobs, m.job.name);
+}
+
 /* It ends, with its own status, where it came. */
 static void test_status(void **state)
 {
@@ -611,8 +723,8 @@ int main(void)
 		cmocka_unit_test(test_moves),	    cmocka_unit_test(test_pipes),
 		cmocka_unit_test(test_stays),	    cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_refusals),    cmocka_unit_test(test_status),
-		cmocka_unit_test(test_account),	    cmocka_unit_test(test_target_dies),
-		cmocka_unit_test(test_source_dies),
+		cmocka_unit_test(test_account),	    cmocka_unit_test(test_detached),
+		cmocka_unit_test(test_target_dies), cmocka_unit_test(test_source_dies),
 	};
 	const char *program = getenv("IOCOM_CRIU");
 	struct iocom_err err = {0};

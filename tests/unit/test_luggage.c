@@ -17,6 +17,7 @@
 
 #include "agent/shim/move/luggage.h"
 #include "agent/shim/move/transfer.h"
+#include "agent/shim/spool.h"
 #include "user/channel/secret.h"
 #include "user/clock.h"
 #include "user/pack.h"
@@ -30,6 +31,7 @@ static struct luggage sample(void)
 	static uint8_t bytes[3] = {'a', 0, 'b'};
 	struct luggage luggage = {
 		.job = "n1-1-1",
+		.spool = {bytes, 1},
 		.owner = "00ff",
 		.start_ns = 1,
 		.ran_ms = 2,
@@ -72,6 +74,7 @@ static void test_round(void **state)
 	assert_false(read.input_ended);
 	assert_int_equal(read.received, 9);
 	assert_int_equal(read.consumed, 7);
+	assert_int_equal(read.spool.length, 1);
 	assert_int_equal(read.input.length, 2);
 	assert_memory_equal(read.input.data, "a", 2);
 	assert_true(read.pipes[0].open);
@@ -228,7 +231,7 @@ static void pair(struct wire wires[2], bool secure)
 
 /* The other end, in a process of its own: sends IMAGES, and exits with 0 if it is answered READY.
  */
-static pid_t sender(struct wire wires[2], const struct images *images)
+static pid_t sender(struct wire wires[2], const struct images *images, int record)
 {
 	uint64_t until_ms = clock_boot_ms() + LIMIT_MS;
 	struct iocom_err err = {0};
@@ -236,12 +239,25 @@ static pid_t sender(struct wire wires[2], const struct images *images)
 
 	if (!pid) {
 		close(wires[1].fd);
-		_exit(transfer_send(&wires[0], images, until_ms, &err) ||
+		_exit(transfer_send(&wires[0], images, record, until_ms, &err) ||
 		      transfer_await(&wires[0], until_ms, &err));
 	}
 	close(wires[0].fd);
 	wires[0].fd = -1;
 	return pid;
+}
+
+static int take(struct wire *wire, struct images *images, uint64_t most_bytes, int record,
+		struct iocom_err *err)
+{
+	const struct transfer_into into = {
+		.images = images,
+		.most_bytes = most_bytes,
+		.record = record,
+		.record_bytes = 5000,
+	};
+
+	return transfer_receive(wire, &into, clock_boot_ms() + LIMIT_MS, err);
 }
 
 static void test_transfer(void **state)
@@ -265,8 +281,8 @@ static void test_transfer(void **state)
 	}
 	for (int secure = 0; secure < 2; secure++) {
 		pair(wires, secure);
-		pid = sender(wires, &images);
-		assert_int_equal(transfer_receive(&wires[1], &got, 16u << 20, until_ms, &err), 0);
+		pid = sender(wires, &images, -1);
+		assert_int_equal(take(&wires[1], &got, 16u << 20, -1, &err), 0);
 		for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 			snprintf(name, sizeof(name), "core-%zu.img", i);
 			expect_file(&got, name, lengths[i]);
@@ -280,8 +296,8 @@ static void test_transfer(void **state)
 	}
 	/* A node that takes less says so, and the sender hears it. */
 	pair(wires, false);
-	pid = sender(wires, &images);
-	assert_int_equal(transfer_receive(&wires[1], &got, 1u << 20, until_ms, &err), -ENOSPC);
+	pid = sender(wires, &images, -1);
+	assert_int_equal(take(&wires[1], &got, 1u << 20, -1, &err), -ENOSPC);
 	assert_non_null(strstr(err.text, "and this node takes 1 MiB"));
 	transfer_refuse(&wires[1], err.text, until_ms);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -289,6 +305,67 @@ static void test_transfer(void **state)
 	for (int i = 0; i < 2; i++)
 		wire_deinit(&wires[i]);
 	images_free(&images);
+}
+
+/* The output on disk of a detached job comes along, and no more of it than the node keeps. */
+static void test_record(void **state)
+{
+	char from[] = "/tmp/iocom-record-XXXXXX", to[] = "/tmp/iocom-record-XXXXXX", command[128];
+	struct images images, got, dirs[2];
+	struct iocom_err err = {0};
+	struct wire wires[2];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (!has_room)
+		skip();
+	assert_non_null(mkdtemp(from));
+	assert_non_null(mkdtemp(to));
+	dirs[0].fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dirs[1].fd = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(images_make(&images, 1u << 20, &err), 0);
+	write_file(&images, "core-1.img", 100);
+	write_file(&dirs[0], "out", 4000);
+	write_file(&dirs[0], "err", 1000);
+	for (int i = 0; i < 3; i++) {
+		pair(wires, false);
+		pid = sender(wires, &images, dirs[0].fd);
+		/* A second job of that name, and a node that takes none. */
+		if (i == 1)
+			assert_int_equal(take(&wires[1], &got, 1u << 20, dirs[1].fd, &err),
+					 -EBADMSG);
+		else if (i == 2)
+			assert_int_equal(take(&wires[1], &got, 1u << 20, -1, &err), -EBADMSG);
+		else
+			assert_int_equal(take(&wires[1], &got, 1u << 20, dirs[1].fd, &err), 0);
+		if (i == 0) {
+			expect_file(&dirs[1], "out", 4000);
+			expect_file(&dirs[1], "err", 1000);
+			images_free(&got);
+		}
+		transfer_refuse(&wires[1], "no", clock_boot_ms() + LIMIT_MS);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		for (int w = 0; w < 2; w++)
+			wire_deinit(&wires[w]);
+	}
+	unlinkat(dirs[0].fd, "err", 0);
+	write_file(&dirs[0], "err", 1001);
+	unlinkat(dirs[1].fd, "out", 0);
+	unlinkat(dirs[1].fd, "err", 0);
+	pair(wires, false);
+	pid = sender(wires, &images, dirs[0].fd);
+	assert_int_equal(take(&wires[1], &got, 1u << 20, dirs[1].fd, &err), -ENOSPC);
+	assert_string_equal(err.text, "this node keeps less output than it has written");
+	transfer_refuse(&wires[1], err.text, clock_boot_ms() + LIMIT_MS);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	for (int w = 0; w < 2; w++) {
+		wire_deinit(&wires[w]);
+		close(dirs[w].fd);
+	}
+	images_free(&images);
+	snprintf(command, sizeof(command), "rm -r %s %s", from, to);
+	assert_int_equal(system(command), 0);
 }
 
 /* Sends the pieces, each after its length in one byte, and returns what is made of them. */
@@ -305,7 +382,7 @@ static int receive(const char *pieces, size_t length)
 					   (size_t)pieces[at]),
 				 0);
 	wire_deinit(&wires[0]);
-	rc = transfer_receive(&wires[1], &images, 16u << 20, clock_boot_ms() + LIMIT_MS, &err);
+	rc = take(&wires[1], &images, 16u << 20, -1, &err);
 	if (!rc)
 		images_free(&images);
 	else
@@ -379,12 +456,116 @@ static void test_junk(void **state)
 			 -EBADMSG);
 }
 
+/* --- output on disk ------------------------------------------------------------------------ */
+
+/* A spool in DIR with some output, packed as for a move. */
+static void spool_sample(int dir, unsigned pieces, uint8_t packed[SPOOL_PACKED])
+{
+	static const uint64_t base[FRAME_STREAMS];
+	const struct spool_size size = {.head = 3000, .ring = {0, 2000, 1000}};
+	struct iocom_err err = {0};
+	struct spool spool;
+	uint8_t piece[100];
+
+	record_forget_output(dir);
+	assert_int_equal(spool_make(&spool, dir, base, &size, true, &err), 0);
+	for (unsigned i = 0; i < pieces; i++) {
+		memset(piece, (int)('a' + i % 26), sizeof(piece));
+		spool_add(&spool, dir, 1 + (i % 4 == 3), piece, sizeof(piece));
+	}
+	spool_pack(&spool, packed);
+	spool_deinit(&spool);
+	/* These are written anew where it goes. */
+	unlinkat(dir, "tail", 0);
+	unlinkat(dir, "spool", 0);
+	unlinkat(dir, ".spool", 0);
+}
+
+/* It goes on there as it would have here, with and without a ring. */
+static void test_carry_on(void **state)
+{
+	static const unsigned before[] = {0, 7, 30, 31, 60, 200};
+	char path[] = "/tmp/iocom-spool-XXXXXX", command[64];
+	uint8_t packed[SPOOL_PACKED], carried[SPOOL_PACKED], straight[SPOOL_PACKED], piece[100];
+	struct iocom_err err = {0};
+	struct spool spool;
+	int dir;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t b = 0; b < sizeof(before) / sizeof(before[0]); b++) {
+		spool_sample(dir, before[b], packed);
+		assert_int_equal(spool_carry_on(&spool, dir, packed, 6000, &err), 0);
+		for (unsigned i = before[b]; i < before[b] + 50; i++) {
+			memset(piece, (int)('a' + i % 26), sizeof(piece));
+			spool_add(&spool, dir, 1 + (i % 4 == 3), piece, sizeof(piece));
+		}
+		spool_pack(&spool, carried);
+		for (uint64_t at = spool_kept(&spool, 1, 0); at < spool_end(&spool, 1);
+		     at = spool_kept(&spool, 1, at + 1)) {
+			uint8_t c;
+			/* Of four pieces the first three go to this output. */
+			unsigned i = (unsigned)(at / 100) / 3 * 4 + (unsigned)(at / 100) % 3;
+
+			assert_int_equal(spool_at(&spool, 1, at, &c, 1), 1);
+			assert_int_equal(c, 'a' + i % 26);
+		}
+		spool_deinit(&spool);
+		spool_sample(dir, before[b] + 50, straight);
+		assert_memory_equal(carried, straight, sizeof(straight));
+	}
+	close(dir);
+	snprintf(command, sizeof(command), "rm -r %s", path);
+	assert_int_equal(system(command), 0);
+}
+
+static void test_carry_wrong(void **state)
+{
+	char path[] = "/tmp/iocom-spool-XXXXXX", command[64];
+	uint8_t packed[SPOOL_PACKED];
+	struct iocom_err err = {0};
+	struct spool spool;
+	int dir, refused = 0;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* Another number anywhere but in the room that is left contradicts the files, or itself. */
+	for (size_t i = 8; i < SPOOL_PACKED; i++) {
+		spool_sample(dir, 60, packed);
+		packed[i] ^= 0x40;
+		if (!spool_carry_on(&spool, dir, packed, 6000, &err))
+			spool_deinit(&spool);
+		else
+			refused++;
+	}
+	/* A ring may be larger than what is in its file. */
+	assert_true(refused >= (int)SPOOL_PACKED - 8 - 20);
+	/* Less room than was left: the node's own. */
+	spool_sample(dir, 7, packed);
+	assert_int_equal(spool_carry_on(&spool, dir, packed, 800, &err), 0);
+	assert_int_equal(spool.left, 100);
+	spool_deinit(&spool);
+	/* A file that is no file. */
+	spool_sample(dir, 0, packed);
+	unlinkat(dir, "out", 0);
+	assert_int_equal(symlinkat("/etc/passwd", dir, "out"), 0);
+	assert_int_equal(spool_carry_on(&spool, dir, packed, 6000, &err), -ELOOP);
+	unlinkat(dir, "out", 0);
+	assert_int_equal(spool_carry_on(&spool, dir, packed, 6000, &err), -ENOENT);
+	close(dir);
+	snprintf(command, sizeof(command), "rm -r %s", path);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round), cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_pipes), cmocka_unit_test(test_transfer),
-		cmocka_unit_test(test_junk),
+		cmocka_unit_test(test_round),	 cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_pipes),	 cmocka_unit_test(test_transfer),
+		cmocka_unit_test(test_junk),	 cmocka_unit_test(test_record),
+		cmocka_unit_test(test_carry_on), cmocka_unit_test(test_carry_wrong),
 	};
 	struct iocom_err err = {0};
 	struct images images;

@@ -137,7 +137,7 @@ void luggage_pack(const struct luggage *luggage, msgpack_sbuffer *buffer)
 
 	for (size_t i = 0; i < LUGGAGE_PIPES; i++)
 		open += luggage->pipes[i].open;
-	pack_begin(&pk, buffer, 13 + 4 + 3 * open);
+	pack_begin(&pk, buffer, 14 + 4 + 3 * open);
 	pack_u64(&pk, "v", LUGGAGE_VERSION);
 	pack_str(&pk, "job", luggage->job);
 	pack_str(&pk, "owner", luggage->owner);
@@ -150,6 +150,7 @@ void luggage_pack(const struct luggage *luggage, msgpack_sbuffer *buffer)
 	pack_bool(&pk, "input_ended", luggage->input_ended);
 	pack_u64(&pk, "received", luggage->received);
 	pack_u64(&pk, "consumed", luggage->consumed);
+	pack_bin(&pk, "spool", luggage->spool.data, luggage->spool.length);
 	pack_bin(&pk, "input", luggage->input.data, luggage->input.length);
 	for (size_t i = 0; i < LUGGAGE_PIPES; i++)
 		if (luggage->pipes[i].open)
@@ -235,7 +236,9 @@ static int take_luggage(const msgpack_object *map, struct luggage *luggage)
 	    unpack_u64(map, "consumed", &luggage->consumed) ||
 	    luggage->consumed > luggage->received)
 		return -EBADMSG;
-	rc = take_bin(map, "input", FRAME_WINDOW, &luggage->input);
+	rc = take_bin(map, "spool", LUGGAGE_SPOOL_MAX, &luggage->spool);
+	if (!rc)
+		rc = take_bin(map, "input", FRAME_WINDOW, &luggage->input);
 	if (!rc && luggage->input.length > luggage->received - luggage->consumed)
 		rc = -EBADMSG;
 	for (size_t i = 0; !rc && i < LUGGAGE_PIPES; i++)
@@ -325,6 +328,7 @@ int luggage_read(struct luggage *luggage, const struct images *images, struct io
 
 void luggage_free(struct luggage *luggage)
 {
+	free(luggage->spool.data);
 	free(luggage->input.data);
 	for (size_t i = 0; i < LUGGAGE_PIPES; i++)
 		free(luggage->pipes[i].held.data);

@@ -20,10 +20,11 @@
 #include "user/frame.h"
 #include "user/spec.h"
 
-#define LUGGAGE_FILE	 "luggage"
-#define LUGGAGE_PIPES	 4	    /* input, output, errors, and what init says (init.h) */
-#define LUGGAGE_PIPE_MAX (1u << 20) /* most bytes in a pipe */
-#define LUGGAGE_MAX	 (16u << 20)
+#define LUGGAGE_FILE	  "luggage"
+#define LUGGAGE_PIPES	  4	     /* input, output, errors, and what init says (init.h) */
+#define LUGGAGE_PIPE_MAX  (1u << 20) /* most bytes in a pipe */
+#define LUGGAGE_MAX	  (16u << 20)
+#define LUGGAGE_SPOOL_MAX 1024
 
 struct luggage_bytes {
 	uint8_t *data; /* owned */
@@ -41,6 +42,9 @@ struct luggage {
 	bool detached, input_ended;
 	/* Offsets in the input: received from the client, and taken by the job. */
 	uint64_t received, consumed;
+	/* Of a detached job: what its shim knows of the output on disk, whose files come as
+	 * TRANSFER_RECORD (transfer.h).  Empty: there is none. */
+	struct luggage_bytes spool;
 	struct luggage_bytes input; /* received, and not in the pipe yet */
 	struct luggage_pipe {
 		bool open; /* at the shim's end */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "user/clock.h"
+#include "user/record.h"
 #include "user/utf8.h"
 
 #define PIECE_BYTES	 FRAME_DATA_MAX
@@ -91,7 +92,9 @@ static int send_bytes(struct wire *wire, int fd, uint64_t length, uint64_t until
 	return rc;
 }
 
-static int send_file(struct wire *wire, int dir, const char *name, uint64_t until_ms)
+/* Sends the file NAME of DIR, which is called SENT_AS there. */
+static int send_file(struct wire *wire, int dir, const char *name, const char *sent_as,
+		     uint64_t until_ms)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc = 0;
 	struct stat st;
@@ -101,7 +104,7 @@ static int send_file(struct wire *wire, int dir, const char *name, uint64_t unti
 		rc = -errno;
 	if (!rc && S_ISREG(st.st_mode)) {
 		size = (uint64_t)st.st_size;
-		rc = transfer_frame(wire, TRANSFER_FILE, &size, name, strlen(name), until_ms);
+		rc = transfer_frame(wire, TRANSFER_FILE, &size, sent_as, strlen(sent_as), until_ms);
 		if (!rc)
 			rc = send_bytes(wire, fd, size, until_ms);
 	}
@@ -119,7 +122,7 @@ static int transfer_say(int rc, struct iocom_err *err)
 		  : 0;
 }
 
-int transfer_send(struct wire *wire, const struct images *images, uint64_t until_ms,
+int transfer_send(struct wire *wire, const struct images *images, int record, uint64_t until_ms,
 		  struct iocom_err *err)
 {
 	uint64_t bytes, files;
@@ -139,11 +142,15 @@ int transfer_send(struct wire *wire, const struct images *images, uint64_t until
 	}
 	while (!rc && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
-			rc = send_file(wire, fd, entry->d_name, until_ms);
+			rc = send_file(wire, fd, entry->d_name, entry->d_name, until_ms);
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
 		close(fd);
+	if (!rc && record >= 0)
+		rc = send_file(wire, record, RECORD_OUT, TRANSFER_RECORD RECORD_OUT, until_ms);
+	if (!rc && record >= 0)
+		rc = send_file(wire, record, RECORD_ERR, TRANSFER_RECORD RECORD_ERR, until_ms);
 	if (!rc)
 		rc = transfer_frame(wire, TRANSFER_END, NULL, NULL, 0, until_ms);
 	/* Who refuses says why before the connection ends. */
@@ -155,8 +162,8 @@ int transfer_send(struct wire *wire, const struct images *images, uint64_t until
 /* --- receiving --------------------------------------------------------------------------- */
 
 struct transfer {
-	struct images *images;
-	uint64_t most_bytes, files;
+	const struct transfer_into *into;
+	uint64_t files, record_left;
 	uint64_t left; /* of the file that comes */
 	int fd;	       /* of that; -1: none */
 	bool room, over;
@@ -178,19 +185,21 @@ static int transfer_take_room(struct transfer *t, const uint8_t *data, size_t le
 	if (t->room || length != NUMBER_BYTES)
 		return -EBADMSG;
 	bytes = wire_u64(data);
-	if (bytes > t->most_bytes)
+	if (bytes > t->into->most_bytes)
 		return iocom_err_set(err, -ENOSPC,
 				     "its images need %llu MiB, and this node takes %llu MiB",
 				     (unsigned long long)(bytes >> 20),
-				     (unsigned long long)(t->most_bytes >> 20));
+				     (unsigned long long)(t->into->most_bytes >> 20));
 	t->room = true;
 	/* criu writes its log beside them. */
-	return images_make(t->images, bytes + (4u << 20), err);
+	return images_make(t->into->images, bytes + (4u << 20), err);
 }
 
-static int transfer_take_file(struct transfer *t, const uint8_t *data, size_t length)
+static int transfer_take_file(struct transfer *t, const uint8_t *data, size_t length,
+			      struct iocom_err *err)
 {
-	char name[IMAGES_NAME_MAX];
+	char name[IMAGES_NAME_MAX], *at;
+	int dir;
 
 	if (!t->room || t->left || length <= NUMBER_BYTES ||
 	    length - NUMBER_BYTES >= sizeof(name) || ++t->files > IMAGES_FILES_MAX)
@@ -202,8 +211,19 @@ static int transfer_take_file(struct transfer *t, const uint8_t *data, size_t le
 	if (t->fd >= 0)
 		close(t->fd);
 	t->left = wire_u64(data);
-	t->fd = openat(t->images->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-		       0600);
+	dir = t->into->images->fd;
+	at = name;
+	if (!strncmp(name, TRANSFER_RECORD, strlen(TRANSFER_RECORD))) {
+		at += strlen(TRANSFER_RECORD);
+		dir = t->into->record;
+		if (dir < 0 || (strcmp(at, RECORD_OUT) != 0 && strcmp(at, RECORD_ERR) != 0))
+			return -EBADMSG;
+		if (t->left > t->record_left)
+			return iocom_err_set(err, -ENOSPC,
+					     "this node keeps less output than it has written");
+		t->record_left -= t->left;
+	}
+	t->fd = openat(dir, at, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return t->fd >= 0 ? 0 : errno == EEXIST ? -EBADMSG : -errno;
 }
 
@@ -232,7 +252,7 @@ static int transfer_take(struct transfer *t, const uint8_t *payload, size_t leng
 	case TRANSFER_ROOM:
 		return transfer_take_room(t, payload + 1, length - 1, err);
 	case TRANSFER_FILE:
-		return transfer_take_file(t, payload + 1, length - 1);
+		return transfer_take_file(t, payload + 1, length - 1, err);
 	case TRANSFER_MORE:
 		return transfer_take_bytes(t, payload + 1, length - 1);
 	case TRANSFER_END:
@@ -262,15 +282,15 @@ static int transfer_next(struct wire *wire, const uint8_t **payload, uint32_t *l
 	return rc || type != FRAME_MOVE ? -EBADMSG : 0;
 }
 
-int transfer_receive(struct wire *wire, struct images *images, uint64_t most_bytes,
-		     uint64_t until_ms, struct iocom_err *err)
+int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64_t until_ms,
+		     struct iocom_err *err)
 {
-	struct transfer t = {.images = images, .most_bytes = most_bytes, .fd = -1};
+	struct transfer t = {.into = into, .record_left = into->record_bytes, .fd = -1};
 	const uint8_t *payload;
 	uint32_t length;
 	int rc = 0;
 
-	*images = (struct images){.fd = -1};
+	*into->images = (struct images){.fd = -1};
 	err->text[0] = 0;
 	while (!rc && !t.over) {
 		rc = transfer_next(wire, &payload, &length, until_ms);
@@ -281,7 +301,7 @@ int transfer_receive(struct wire *wire, struct images *images, uint64_t most_byt
 		close(t.fd);
 	if (!rc)
 		return 0;
-	images_free(images);
+	images_free(into->images);
 	if (*err->text)
 		return rc;
 	if (rc == -EBADMSG)

@@ -13,7 +13,9 @@
  *   READY 'r'    all is restored and waits
  *   REFUSED 'n'  a sentence: nothing is left of it
  *
- * Names are criu's: letters, digits, '-', '.', '_'; a file comes once.
+ * Names with TRANSFER_RECORD before them are of files in the job's record, and the rest is how they
+ * are called there: "out" or "err".  Other names are criu's: letters, digits, '-', '.', '_'; a file
+ * comes once.
  */
 #ifndef IOCOM_SHIM_MOVE_TRANSFER_H
 #define IOCOM_SHIM_MOVE_TRANSFER_H
@@ -24,18 +26,28 @@
 #include "iocom/err.h"
 #include "user/wire.h"
 
+#define TRANSFER_RECORD "record-"
+
 /*
- * Sends all files of IMAGES until UNTIL_MS (CLOCK_BOOTTIME).  Returns 0; -ETIMEDOUT; -EPIPE and
+ * Sends all files of IMAGES, and the output on disk in RECORD (-1: there is none), until UNTIL_MS
+ * (CLOCK_BOOTTIME).  Returns 0; -ETIMEDOUT; -EPIPE and
  * others: the peer is gone.
  */
-int transfer_send(struct wire *wire, const struct images *images, uint64_t until_ms,
+int transfer_send(struct wire *wire, const struct images *images, int record, uint64_t until_ms,
 		  struct iocom_err *err);
+/* Where to put what comes. */
+struct transfer_into {
+	struct images *images; /* which it makes */
+	uint64_t most_bytes;   /* of images that are taken */
+	int record;	       /* directory of the job's record; -1: no output may come */
+	uint64_t record_bytes; /* of output that are taken */
+};
 /*
- * Receives them into IMAGES, which it makes.  MOST_BYTES is the most that is taken.  Returns 0 or
+ * Receives them.  Returns 0 or
  * negative errno, with nothing to free: -ENOSPC, -EBADMSG, -ETIMEDOUT, -EPIPE.
  */
-int transfer_receive(struct wire *wire, struct images *images, uint64_t most_bytes,
-		     uint64_t until_ms, struct iocom_err *err);
+int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64_t until_ms,
+		     struct iocom_err *err);
 /* Says READY.  Returns as wire_send. */
 int transfer_ready(struct wire *wire, uint64_t until_ms);
 /*
