@@ -243,6 +243,7 @@ static int await_word(struct arrival *a, struct iocom_err *err)
 		if (p[1].revents)
 			arrive_control(shim);
 	}
+	leash_decided(&shim->leash);
 	return shim->leash.word == LEASH_GO
 		       ? 0
 		       : iocom_err_set(err, -ECANCELED, "the move was given up");

@@ -327,6 +327,7 @@ void depart_hear(struct shim *shim)
 {
 	struct depart *depart = &shim->depart;
 	struct depart_report report;
+	struct leash_move move;
 	ssize_t n = read(depart->fd, &report, sizeof(report));
 
 	if (depart->state != DEPART_SAVING || n != (ssize_t)sizeof(report)) {
@@ -338,13 +339,14 @@ void depart_hear(struct shim *shim)
 		snprintf(report.text, sizeof(report.text), "the process that moved it was killed");
 	}
 	depart->state = DEPART_HELD;
-	leash_moved(&shim->leash, &(struct leash_move){
-					  .failed = report.rc != 0,
-					  .frozen_ms = clock_boot_ms() - depart->frozen_ms,
-					  .dump_ms = report.dump_ms,
-					  .bytes = report.bytes,
-					  .why = report.text,
-				  });
+	move = (struct leash_move){
+		.failed = report.rc != 0,
+		.frozen_ms = clock_boot_ms() - depart->frozen_ms,
+		.dump_ms = report.dump_ms,
+		.bytes = report.bytes,
+	};
+	memcpy(move.why, report.text, sizeof(move.why));
+	leash_moved(&shim->leash, &move);
 }
 
 bool depart_keep_signal(struct depart *depart, int signal)
@@ -367,6 +369,7 @@ int depart_stay(struct shim *shim)
 	if (depart->state != DEPART_SAVING && depart->state != DEPART_HELD)
 		return -EALREADY;
 	depart_forget(depart);
+	leash_decided(&shim->leash);
 	depart->state = DEPART_NONE;
 	cgroup_thaw(&shim->group);
 	return 0;
@@ -377,6 +380,7 @@ int depart_leave(struct shim *shim)
 	if (shim->depart.state != DEPART_HELD)
 		return -EALREADY;
 	shim->depart.state = DEPART_LEFT;
+	leash_decided(&shim->leash);
 	/* Killed as it is: it does not run for a moment more. */
 	cgroup_kill(&shim->group);
 	/* Signals that nobody has read yet still go on. */

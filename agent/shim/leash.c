@@ -121,6 +121,7 @@ void leash_ready(struct leash *leash)
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
+	leash->is_ready = true;
 	pack_begin(&pk, &buffer, 3);
 	pack_u64(&pk, "v", LEASH_VERSION);
 	pack_str(&pk, "event", "ready");
@@ -134,6 +135,8 @@ void leash_moved(struct leash *leash, const struct leash_move *move)
 	msgpack_sbuffer buffer;
 	msgpack_packer pk;
 
+	leash->is_moved = true;
+	leash->move = *move;
 	pack_begin(&pk, &buffer, 8);
 	pack_u64(&pk, "v", LEASH_VERSION);
 	pack_str(&pk, "event", "moved");
@@ -145,6 +148,11 @@ void leash_moved(struct leash *leash, const struct leash_move *move)
 	pack_str(&pk, "why", move->why);
 	(void)leash_report(leash, &buffer);
 	msgpack_sbuffer_destroy(&buffer);
+}
+
+void leash_decided(struct leash *leash)
+{
+	leash->is_ready = leash->is_moved = false;
 }
 
 void leash_exited(struct leash *leash, const struct record_exit *end)
@@ -283,6 +291,19 @@ static enum leash_what take_ask(const msgpack_object *map, struct leash_request 
 	return LEASH_ATTACH;
 }
 
+/* Tells an agent that starts again how it is. */
+static void leash_again(struct leash *leash)
+{
+	const struct leash_move move = leash->move;
+
+	if (leash->is_ready)
+		leash_ready(leash);
+	else
+		leash_started(leash, leash->pid, leash->cgroup_id);
+	if (leash->is_moved)
+		leash_moved(leash, &move);
+}
+
 /* Obeys one request, or returns what the caller must do. TAKEN: the connection stays open. */
 static enum leash_what leash_obey(struct leash *leash, const msgpack_object *message,
 				  struct leash_request *request, bool *taken)
@@ -298,7 +319,7 @@ static enum leash_what leash_obey(struct leash *leash, const msgpack_object *mes
 			close(leash->fd);
 		leash->fd = request->connection;
 		leash->told = leash->taken = false;
-		leash_started(leash, leash->pid, leash->cgroup_id);
+		leash_again(leash);
 		*taken = true;
 		return LEASH_NOTHING;
 	}

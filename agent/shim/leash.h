@@ -41,6 +41,14 @@
 #include "user/record.h"
 #include "user/spec.h"
 
+/* How a job's move went as far as it is held, or failed. */
+struct leash_move {
+	bool failed;
+	uint64_t frozen_ms; /* until now */
+	uint64_t dump_ms, bytes;
+	char why[256];
+};
+
 struct leash {
 	int fd;	    /* the agent's socket; -1: no agent now */
 	int listen; /* control socket; -1: none */
@@ -52,6 +60,9 @@ struct leash {
 	bool taken;		   /* that agent has read it; FD is -1 since then */
 	const struct lease *lease; /* the job's lease, reported with "started"; may be NULL */
 	bool renews;		   /* the shim asks home itself; reported with "started" */
+	/* For an agent that starts again: what was reported and is not decided yet. */
+	bool is_ready, is_moved;
+	struct leash_move move;
 	/* What becomes of a job that came and is held. */
 	enum leash_word { LEASH_NO_WORD, LEASH_GO, LEASH_ABORT } word;
 };
@@ -68,15 +79,10 @@ void leash_deinit(struct leash *leash);
 /* These report to the agent. An agent that does not take a report counts as gone (FD becomes
  * -1), and the record stays. */
 void leash_started(struct leash *leash, pid_t pid, uint64_t cgroup_id);
+/* These two are reported again to an agent that starts again, until leash_decided. */
 void leash_ready(struct leash *leash);
-/* How a job's move went as far as it is held, or failed. */
-struct leash_move {
-	bool failed;
-	uint64_t frozen_ms; /* until now */
-	uint64_t dump_ms, bytes;
-	const char *why;
-};
 void leash_moved(struct leash *leash, const struct leash_move *move);
+void leash_decided(struct leash *leash);
 void leash_exited(struct leash *leash, const struct record_exit *end);
 /* Call it when FD is readable: the agent changed the lease, or went away. */
 void leash_hear(struct leash *leash, struct lease *lease);

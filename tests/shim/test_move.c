@@ -520,6 +520,49 @@ static void test_target_dies(void **state)
 	end(&m, SIGTERM);
 }
 
+static int take_found(void *arg, const struct launch_found *found)
+{
+	struct launch_found *wanted = arg;
+
+	if (!strcmp(found->job, wanted->job))
+		*wanted = *found;
+	return 0;
+}
+
+/* Both agents start again while it is held: the shims tell them, and are told. */
+static void test_agents_restart(void **state)
+{
+	struct want want = SH(COUNT);
+	struct mover m = begin(&want);
+	struct launch_found here, there;
+	struct launch_event event;
+	struct iocom_err err = {0};
+	struct job shim;
+
+	(void)state;
+	expect_lines(&m, 30);
+	shim = hold(&m, &event);
+	close(shim.leash);
+	close(m.job.leash);
+	snprintf(here.job, sizeof(here.job), "%s", m.job.name);
+	snprintf(there.job, sizeof(there.job), "%s", m.job.name);
+	assert_int_equal(launch_recover(nodes[0].jobs, nodes[0].run, take_found, &here, &err), 0);
+	assert_int_equal(launch_recover(nodes[1].jobs, nodes[1].run, take_found, &there, &err), 0);
+	/* Who does not answer within a moment answers on the leash. */
+	m.job.leash = here.leash;
+	if (!here.started.pid)
+		event_of(m.job.leash, LAUNCH_STARTED, &event);
+	event_of(m.job.leash, LAUNCH_MOVED, &event);
+	assert_false(event.failed);
+	assert_true(event.bytes > 0);
+	shim.leash = there.leash;
+	if (there.started.type != LAUNCH_READY)
+		event_of(shim.leash, LAUNCH_READY, &event);
+	go(&m, &shim);
+	expect_lines(&m, 100);
+	end(&m, SIGTERM);
+}
+
 /* The shim where it was is lost once it is held: it goes on there. */
 static void test_source_dies(void **state)
 {
@@ -672,6 +715,7 @@ static void test_status(void **state)
 	assert_int_equal(frame.payload[0], 0);
 	assert_int_equal(wire_u32(frame.payload + 1), 9);
 	frame_free(&frame);
+	assert_int_equal(frame_write(m.client, FRAME_EXIT, NULL, 0), 0);
 	close(m.client);
 	gone(&m, &m.job, m.at, 0);
 }
@@ -720,11 +764,12 @@ static int nodes_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_moves),	    cmocka_unit_test(test_pipes),
-		cmocka_unit_test(test_stays),	    cmocka_unit_test(test_signals),
-		cmocka_unit_test(test_refusals),    cmocka_unit_test(test_status),
-		cmocka_unit_test(test_account),	    cmocka_unit_test(test_detached),
-		cmocka_unit_test(test_target_dies), cmocka_unit_test(test_source_dies),
+		cmocka_unit_test(test_moves),	       cmocka_unit_test(test_pipes),
+		cmocka_unit_test(test_stays),	       cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_refusals),       cmocka_unit_test(test_status),
+		cmocka_unit_test(test_account),	       cmocka_unit_test(test_detached),
+		cmocka_unit_test(test_agents_restart), cmocka_unit_test(test_target_dies),
+		cmocka_unit_test(test_source_dies),
 	};
 	const char *program = getenv("IOCOM_CRIU");
 	struct iocom_err err = {0};
