@@ -83,7 +83,7 @@ sees_node() { [ "$(field n1 "$1" alive)" = true ]; }
 
 agent_kill n1 TERM
 # Agents and supervisors that were away must be back within it, also on a busy machine.
-LEASE_S=8
+LEASE_S=12
 agent_start n1 --lease-s $LEASE_S
 tap_true "an agent with a lease of $LEASE_S s" until_true 20 answers n1
 tap_true "hears of the others" until_true 20 sees n1 3
@@ -333,7 +333,7 @@ tap_true "home is away: it goes on for its lease" is_running "$(pid_of away 1)"
 tap_true "and no longer" until_true 20 is_gone "$(pid_of away 1)"
 agent_start n1
 until_true 20 answers n1
-until_true 30 started away 2
+until_true 40 started away 2
 tap_calc "home is back: it is run again, the first was over" "$(stamp_of away 2) > $(last_beat away 1)"
 until_true 20 finished away
 tap_is "and the status is the second's" "$(cat "$SCRATCH/away.status"),$(starts away)" 12,2
