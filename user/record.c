@@ -14,24 +14,10 @@
 
 #include "user/pack.h"
 #include "user/record_tail.h"
+#include "user/write_whole.h"
 
 #define RECORD_MAX  4096
 #define RECORD_ROOM 1024 /* a job's end, with its text of 255 bytes, takes less than 500 */
-
-static int record_write_all(int fd, const char *data, size_t length)
-{
-	while (length) {
-		ssize_t put = write(fd, data, length);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return -errno;
-		data += put;
-		length -= (size_t)put;
-	}
-	return 0;
-}
 
 /*
  * Reserves room before the job starts: the job's end and the count of lost output must fit, even
@@ -71,7 +57,7 @@ static int record_put(int dir, const char *name, const msgpack_sbuffer *buffer,
 	/* Overwrite the file and then truncate it: truncating first would give the reserved room
 	 * back. */
 	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	rc = fd < 0 ? -errno : record_write_all(fd, buffer->data, buffer->size);
+	rc = fd < 0 ? -errno : write_whole(fd, buffer->data, buffer->size);
 	if (!rc && fstat(fd, &st))
 		rc = -errno;
 	if (!rc && st.st_size != (off_t)buffer->size && ftruncate(fd, (off_t)buffer->size))

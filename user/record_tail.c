@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "user/channel/bytes.h"
 #include "user/record.h"
 
 #define ROOM_MAX (UINT64_C(1) << 40)
@@ -13,18 +14,15 @@ static const uint8_t magic[8] = {'i', 'o', 't', 'a', 'i', 'l', 0, 1};
 
 static uint8_t *record_tail_put_u64(uint8_t *at, uint64_t value)
 {
-	for (int i = 0; i < 8; i++)
-		at[i] = (uint8_t)(value >> (56 - 8 * i));
-	return at + 8;
+	bytes_put_u64(at, value);
+	return at + sizeof(value);
 }
 
 static uint64_t take_u64(const uint8_t **at)
 {
-	uint64_t value = 0;
+	uint64_t value = bytes_u64(*at);
 
-	for (int i = 0; i < 8; i++)
-		value = value << 8 | (*at)[i];
-	*at += 8;
+	*at += sizeof(value);
 	return value;
 }
 

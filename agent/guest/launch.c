@@ -54,13 +54,10 @@ static int write_order(const struct launch_order *order)
 	pack_begin(&pk, &buffer,
 		   12u + !!order->secret + !!order->records + !!order->lease_until_ms +
 			   !!order->begin_ms + (known ? 2u : 0u) + (renew->secret ? 4u : 0u) +
-			   (limits ? 3u : 0u) + (order->data_dir ? 2u : 0u) +
-			   (order->criu ? 2u : 0u));
+			   (limits ? 3u : 0u) + (order->data_dir ? 2u : 0u) + !!order->criu);
 	pack_u64(&pk, "v", SHIM_VERSION);
-	if (order->criu) {
-		pack_bool(&pk, "arrives", true);
+	if (order->criu)
 		pack_str(&pk, "criu", order->criu);
-	}
 	if (order->data_dir) {
 		pack_bin(&pk, "data_dir", order->data_dir, strlen(order->data_dir));
 		pack_u64(&pk, "data_cache_bytes", order->data_cache_bytes);

@@ -64,18 +64,25 @@ static int control_failed(int rc)
 	return rc == -ENOENT || rc == -ECONNREFUSED ? -ESRCH : rc;
 }
 
-int launch_expel_ask(const char *run_dir, const char *job, int signal, const char *why)
+/* Connects and asks.  Returns the descriptor for the answer, or negative errno. */
+static int control_request(const char *run_dir, const char *job, const char *op, int signal,
+			   const char *why)
 {
 	int fd = shim_control_connect(run_dir, job);
 	int rc;
 
 	if (fd < 0)
 		return control_failed(fd);
-	rc = shim_control_ask(fd, "signal", signal, why);
+	rc = shim_control_ask(fd, op, signal, why);
 	if (!rc)
 		return fd;
 	close(fd);
 	return -EIO;
+}
+
+int launch_expel_ask(const char *run_dir, const char *job, int signal, const char *why)
+{
+	return control_request(run_dir, job, "signal", signal, why);
 }
 
 int launch_signal_ask(const char *run_dir, const char *job, int signal)
@@ -85,16 +92,7 @@ int launch_signal_ask(const char *run_dir, const char *job, int signal)
 
 int launch_signal_answer(int fd)
 {
-	uint8_t buffer[LEASH_MESSAGE_MAX];
-	msgpack_unpacked message;
-	uint64_t result = 0;
-	int rc = leash_take(fd, buffer, &message);
-
-	if (rc)
-		return rc == -EAGAIN || rc == -EBADMSG ? rc : -EIO;
-	rc = unpack_u64(&message.data, "result", &result) ? -EBADMSG : -(int)result;
-	msgpack_unpacked_destroy(&message);
-	return rc;
+	return launch_move_answer(fd, NULL);
 }
 
 void launch_pack_records(msgpack_packer *pk, const struct records *records)
@@ -209,13 +207,6 @@ int launch_decide_ask(const char *run_dir, const char *job, enum launch_decision
 		[LAUNCH_GO] = "go",
 		[LAUNCH_ABORT] = "abort",
 	};
-	int fd = shim_control_connect(run_dir, job), rc;
 
-	if (fd < 0)
-		return control_failed(fd);
-	rc = shim_control_ask(fd, words[decision], 0, NULL);
-	if (!rc)
-		return fd;
-	close(fd);
-	return -EIO;
+	return control_request(run_dir, job, words[decision], 0, NULL);
 }

@@ -46,7 +46,7 @@ static void close_pipes(struct arrival *a)
 	a->npipes = 0;
 }
 
-/* Makes a pipe as PIPE was, with what it held.  THEIRS is the job's end. */
+/* Makes a pipe as the former shim's was, with what it held. */
 static int arrive_pipe(struct arrival *a, int which)
 {
 	const struct luggage_pipe *from = &a->luggage.pipes[which];
@@ -277,9 +277,8 @@ static int unpack_output(struct resend_buffer *kept, const struct luggage_kept *
 
 	kept->start = kept->end = from->start;
 	while (at < from->bytes.length) {
-		uint8_t *to;
+		uint8_t *to = resend_space(kept, &n);
 
-		to = resend_space(kept, &n);
 		if (!to || !n)
 			return -ENOMEM;
 		if (n > from->bytes.length - at)

@@ -25,14 +25,6 @@
 /* Besides the job's memory: page maps, descriptors, the luggage and criu's log. */
 #define IMAGES_EXTRA_BYTES (64ULL << 20)
 
-/* What the mover says, once. */
-struct depart_report {
-	int32_t rc; /* 0: it is restored there and waits */
-	uint32_t dump_ms;
-	uint64_t bytes;
-	char text[256]; /* as long as a leash event has */
-};
-
 /* --- the mover --------------------------------------------------------------------------- */
 
 /* Resident memory of all processes of GROUP, in bytes; what two share counts twice. */
@@ -151,8 +143,9 @@ static int mover_pack(const struct shim *shim, const struct images *images, stru
 		  : 0;
 }
 
+/* Saves it, and notes in MOVE how long that took and how much it is. */
 static int mover_save(const struct shim *shim, const struct criu *criu, struct images *images,
-		      struct depart_report *report, struct iocom_err *err)
+		      struct leash_move *move, struct iocom_err *err)
 {
 	uint64_t begin_ms = clock_boot_ms(), files;
 	int rc = images_make(images, resident_bytes(&shim->group) + IMAGES_EXTRA_BYTES, err);
@@ -163,8 +156,8 @@ static int mover_save(const struct shim *shim, const struct criu *criu, struct i
 	if (!rc)
 		rc = mover_pack(shim, images, err);
 	if (!rc)
-		rc = images_size(images, &report->bytes, &files);
-	report->dump_ms = (uint32_t)(clock_boot_ms() - begin_ms);
+		rc = images_size(images, &move->bytes, &files);
+	move->dump_ms = clock_boot_ms() - begin_ms;
 	return rc;
 }
 
@@ -178,11 +171,12 @@ static void mover_hand_on(struct wire *target, int parent)
 			return;
 }
 
-/* The process that saves and sends the job; it does not return. */
+/* The process that saves and sends the job, and says once, as MOVE, how that went; it does not
+ * return. */
 static void mover_run(struct shim *shim, const struct criu *criu, struct wire *target, int parent)
 {
 	uint64_t until_ms = clock_boot_ms() + DEPART_LIMIT_MS;
-	struct depart_report report = {0};
+	struct leash_move move = {0};
 	struct images images = {.fd = -1};
 	struct iocom_err err = {0};
 	int rc = cgroup_enter(&shim->depart.group, true);
@@ -192,7 +186,7 @@ static void mover_run(struct shim *shim, const struct criu *criu, struct wire *t
 	if (rc)
 		iocom_err_set(&err, rc, "cannot enter the cgroup of its images: %s", strerror(-rc));
 	if (!rc)
-		rc = mover_save(shim, criu, &images, &report, &err);
+		rc = mover_save(shim, criu, &images, &move, &err);
 	if (!rc)
 		rc = transfer_send(target, &images,
 				   shim->streams.spool.fd[1] >= 0 ? shim->record : -1, until_ms,
@@ -200,9 +194,9 @@ static void mover_run(struct shim *shim, const struct criu *criu, struct wire *t
 	images_free(&images);
 	if (!rc)
 		rc = transfer_await(target, until_ms, &err);
-	report.rc = rc;
-	snprintf(report.text, sizeof(report.text), "%.255s", err.text);
-	if (write(parent, &report, sizeof(report)) == (ssize_t)sizeof(report) && !rc)
+	move.failed = rc != 0;
+	snprintf(move.why, sizeof(move.why), "%.255s", err.text);
+	if (write(parent, &move, sizeof(move)) == (ssize_t)sizeof(move) && !rc)
 		mover_hand_on(target, parent);
 	_exit(rc ? 1 : 0);
 }
@@ -326,26 +320,19 @@ int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_
 void depart_hear(struct shim *shim)
 {
 	struct depart *depart = &shim->depart;
-	struct depart_report report;
 	struct leash_move move;
-	ssize_t n = read(depart->fd, &report, sizeof(report));
+	ssize_t n = read(depart->fd, &move, sizeof(move));
 
-	if (depart->state != DEPART_SAVING || n != (ssize_t)sizeof(report)) {
+	if (depart->state != DEPART_SAVING || n != (ssize_t)sizeof(move)) {
 		close(depart->fd);
 		depart->fd = -1;
 		if (depart->state != DEPART_SAVING)
 			return;
-		report = (struct depart_report){.rc = -EIO};
-		snprintf(report.text, sizeof(report.text), "the process that moved it was killed");
+		move = (struct leash_move){.failed = true,
+					   .why = "the process that moved it was killed"};
 	}
 	depart->state = DEPART_HELD;
-	move = (struct leash_move){
-		.failed = report.rc != 0,
-		.frozen_ms = clock_boot_ms() - depart->frozen_ms,
-		.dump_ms = report.dump_ms,
-		.bytes = report.bytes,
-	};
-	memcpy(move.why, report.text, sizeof(move.why));
+	move.frozen_ms = clock_boot_ms() - depart->frozen_ms;
 	leash_moved(&shim->leash, &move);
 }
 

@@ -169,17 +169,6 @@ void leash_exited(struct leash *leash, const struct record_exit *end)
 	msgpack_sbuffer_destroy(&buffer);
 }
 
-static void take_lease(const msgpack_object *message, struct lease *lease)
-{
-	uint64_t until_ms;
-	char op[16] = "";
-
-	(void)unpack_str(message, "op", op, sizeof(op));
-	if (!strcmp(op, "lease") && leash_version(message) <= LEASH_VERSION &&
-	    !unpack_u64(message, "until_ms", &until_ms))
-		lease_hear(lease, until_ms);
-}
-
 /* The first word counts. */
 static bool take_word(struct leash *leash, const char *op)
 {
@@ -192,6 +181,21 @@ static bool take_word(struct leash *leash, const char *op)
 	return word != LEASH_NO_WORD && leash->word == word;
 }
 
+static void leash_take_order(struct leash *leash, const msgpack_object *message,
+			     struct lease *lease)
+{
+	uint64_t until_ms;
+	char op[16] = "";
+
+	(void)unpack_str(message, "op", op, sizeof(op));
+	if (leash_version(message) > LEASH_VERSION)
+		return;
+	if (strcmp(op, "lease") != 0)
+		(void)take_word(leash, op);
+	else if (!unpack_u64(message, "until_ms", &until_ms))
+		lease_hear(lease, until_ms);
+}
+
 void leash_hear(struct leash *leash, struct lease *lease)
 {
 	uint8_t buffer[LEASH_MESSAGE_MAX];
@@ -199,11 +203,7 @@ void leash_hear(struct leash *leash, struct lease *lease)
 	int rc;
 
 	while (!(rc = leash_take(leash->fd, buffer, &message))) {
-		char op[16] = "";
-
-		take_lease(&message.data, lease);
-		if (!unpack_str(&message.data, "op", op, sizeof(op)))
-			(void)take_word(leash, op);
+		leash_take_order(leash, &message.data, lease);
 		msgpack_unpacked_destroy(&message);
 	}
 	if (rc == -EAGAIN)

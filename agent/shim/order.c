@@ -150,7 +150,7 @@ static int take_data(const msgpack_object *map, struct order *order)
 
 static int take_arrival(const msgpack_object *map, struct order *order)
 {
-	order->arrives = unpack_get(map, "arrives") != NULL;
+	order->arrives = unpack_get(map, "criu") != NULL;
 	return order->arrives && unpack_str(map, "criu", order->criu, sizeof(order->criu))
 		       ? -EBADMSG
 		       : 0;

@@ -13,7 +13,7 @@
  *   unusual limit      begin_ms
  *   account known      user (name), groups (bin: gid_t, with the primary one)
  *   data may go along  data_dir, data_cache_bytes
- *   job that comes     arrives (bool), criu (path; "": the usual one)
+ *   job that comes     criu (path; "": the usual one)
  *   from another node  guest (bool): its cgroup is in guests/, not in jobs/
  *   group per user     user_tasks, user_memory_bytes, user_swap_bytes: its limits (0: none); an
  *                      older agent sends none of them and looks for the job at jobs/JOB

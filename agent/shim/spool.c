@@ -2,13 +2,14 @@
 /* A job's output on disk; see spool.h. */
 #include "agent/shim/spool.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "user/channel/bytes.h"
 
 static const char *const names[FRAME_STREAMS] = {"", RECORD_OUT, RECORD_ERR};
 
@@ -297,27 +298,13 @@ static const struct {
 	size_t left, ringed, base, lost, tail;
 } packed_at = {.left = 0, .ringed = 8, .base = 16, .lost = 32, .tail = 48};
 
-static void spool_put_u64(uint8_t *at, uint64_t value)
-{
-	value = htobe64(value);
-	memcpy(at, &value, sizeof(value));
-}
-
-static uint64_t spool_get_u64(const uint8_t *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be64toh(value);
-}
-
 void spool_pack(const struct spool *spool, uint8_t out[SPOOL_PACKED])
 {
-	spool_put_u64(out + packed_at.left, spool->left);
-	spool_put_u64(out + packed_at.ringed, spool->ringed);
+	bytes_put_u64(out + packed_at.left, spool->left);
+	bytes_put_u64(out + packed_at.ringed, spool->ringed);
 	for (int i = 0; i < 2; i++) {
-		spool_put_u64(out + packed_at.base + 8 * i, spool->info.base[i]);
-		spool_put_u64(out + packed_at.lost + 8 * i, spool->info.lost[i]);
+		bytes_put_u64(out + packed_at.base + 8 * i, spool->info.base[i]);
+		bytes_put_u64(out + packed_at.lost + 8 * i, spool->info.lost[i]);
 	}
 	record_tail_put(out + packed_at.tail, &spool->tail);
 }
@@ -325,15 +312,15 @@ void spool_pack(const struct spool *spool, uint8_t out[SPOOL_PACKED])
 /* Takes what was packed, as far as it makes sense by itself. */
 static int spool_unpack(struct spool *spool, const uint8_t packed[SPOOL_PACKED])
 {
-	uint64_t ringed = spool_get_u64(packed + packed_at.ringed);
+	uint64_t ringed = bytes_u64(packed + packed_at.ringed);
 	int rc = record_tail_take(&spool->tail, packed + packed_at.tail, RECORD_TAIL_BYTES);
 
-	spool->left = spool_get_u64(packed + packed_at.left);
+	spool->left = bytes_u64(packed + packed_at.left);
 	spool->ringed = ringed == 1;
 	spool->info.detached = true;
 	for (int i = 0; i < 2; i++) {
-		spool->info.base[i] = spool_get_u64(packed + packed_at.base + 8 * i);
-		spool->info.lost[i] = spool_get_u64(packed + packed_at.lost + 8 * i);
+		spool->info.base[i] = bytes_u64(packed + packed_at.base + 8 * i);
+		spool->info.lost[i] = bytes_u64(packed + packed_at.lost + 8 * i);
 	}
 	return rc || ringed > 1 ? -EBADMSG : 0;
 }

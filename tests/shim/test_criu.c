@@ -27,6 +27,7 @@
 #include "agent/init/init.h"
 #include "agent/shim/child.h"
 #include "agent/shim/move/criu.h"
+#include "tests/lib/criu.h"
 #include "tests/lib/stage.h"
 #include "user/cgroup_freeze.h"
 
@@ -460,15 +461,9 @@ int main(void)
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_keeper_killed),
 		cmocka_unit_test(test_old_log),
 	};
-	const char *program = getenv("IOCOM_CRIU");
-	struct iocom_err err = {0};
 
-	if (getenv("IOCOM_SANITIZED"))
-		iocom_err_set(&err, -ENOTSUP, "criu saves no process with a sanitizer");
-	if (*err.text || criu_find(&criu, program ? program : "", &err)) {
-		printf("1..0 # SKIP %s\n", err.text);
+	if (!criu_to_test(&criu))
 		return 0;
-	}
 	lay_beside("iocom-init");
 	lay_beside("iocom-hold");
 	return cmocka_run_group_tests_name("criu", tests, stage_setup, stage_teardown);

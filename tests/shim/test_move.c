@@ -21,8 +21,10 @@
 #include <unistd.h>
 
 #include "agent/shim/move/criu.h"
+#include "tests/lib/criu.h"
 #include "tests/lib/stage.h"
 #include "user/cgroup_user.h"
+#include "user/channel/bytes.h"
 #include "user/clock.h"
 #include "user/frame.h"
 #include "user/record.h"
@@ -89,10 +91,8 @@ static void take_bytes(struct mover *m, const uint8_t *data, size_t length)
 static void give_credit(int client, uint64_t taken)
 {
 	uint8_t credit[FRAME_DATA_HEAD] = {1};
-	uint64_t limit = taken + FRAME_WINDOW;
 
-	for (int i = 0; i < 8; i++)
-		credit[1 + i] = (uint8_t)(limit >> (56 - 8 * i));
+	bytes_put_u64(credit + 1, taken + FRAME_WINDOW);
 	(void)frame_write(client, FRAME_CREDIT, credit, sizeof(credit));
 }
 
@@ -133,8 +133,7 @@ static void send_input(struct mover *m, size_t length)
 {
 	uint8_t head[FRAME_DATA_HEAD] = {0};
 
-	for (int i = 0; i < 8; i++)
-		head[1 + i] = (uint8_t)(m->given >> (56 - 8 * i));
+	bytes_put_u64(head + 1, m->given);
 	assert_int_equal(frame_write2(m->client, FRAME_DATA, head, sizeof(head),
 				      m->input + m->given, (uint32_t)length),
 			 0);
@@ -771,14 +770,8 @@ int main(void)
 		cmocka_unit_test(test_agents_restart), cmocka_unit_test(test_target_dies),
 		cmocka_unit_test(test_source_dies),
 	};
-	const char *program = getenv("IOCOM_CRIU");
-	struct iocom_err err = {0};
 
-	if (getenv("IOCOM_SANITIZED"))
-		iocom_err_set(&err, -ENOTSUP, "criu saves no process with a sanitizer");
-	if (*err.text || criu_find(&criu, program ? program : "", &err)) {
-		printf("1..0 # SKIP %s\n", err.text);
+	if (!criu_to_test(&criu))
 		return 0;
-	}
 	return cmocka_run_group_tests_name("move", tests, nodes_up, nodes_down);
 }

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "user/pack.h"
+#include "user/record.h"
+#include "user/write_whole.h"
 
 #define LUGGAGE_VERSION 1
 #define KEY_MAX		24
@@ -86,19 +88,10 @@ int luggage_look(struct luggage_pipe *pipe, int fd)
 
 int luggage_fill(const struct luggage_pipe *pipe, int fd)
 {
-	size_t at = 0;
-
 	if (fcntl(fd, F_GETPIPE_SZ) < (int)pipe->room &&
 	    fcntl(fd, F_SETPIPE_SZ, (int)pipe->room) < 0)
 		return -errno;
-	while (at < pipe->held.length) {
-		ssize_t n = write(fd, pipe->held.data + at, pipe->held.length - at);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		at += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	return write_whole(fd, pipe->held.data, pipe->held.length);
 }
 
 /* --- the file ---------------------------------------------------------------------------- */
@@ -267,59 +260,27 @@ int luggage_write(const struct luggage *luggage, const struct images *images)
 {
 	int fd = openat(images->fd, LUGGAGE_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	msgpack_sbuffer buffer;
-	size_t at = 0;
-	int rc = 0;
+	int rc;
 
 	if (fd < 0)
 		return -errno;
 	luggage_pack(luggage, &buffer);
-	while (!rc && at < buffer.size) {
-		ssize_t n = write(fd, buffer.data + at, buffer.size - at);
-
-		if (n < 0 && errno != EINTR)
-			rc = -errno;
-		at += n > 0 ? (size_t)n : 0;
-	}
+	rc = write_whole(fd, buffer.data, buffer.size);
 	msgpack_sbuffer_destroy(&buffer);
 	close(fd);
 	return rc;
 }
 
-static int read_all(int fd, uint8_t *data, size_t size)
-{
-	size_t at = 0;
-
-	while (at < size) {
-		ssize_t n = read(fd, data + at, size - at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EBADMSG;
-		at += (size_t)n;
-	}
-	return 0;
-}
-
 int luggage_read(struct luggage *luggage, const struct images *images, struct iocom_err *err)
 {
-	int fd = openat(images->fd, LUGGAGE_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	uint8_t *data = NULL;
-	struct stat st;
-	int rc = fd < 0 || fstat(fd, &st) ? -errno : 0;
+	uint8_t *data = malloc(LUGGAGE_MAX);
+	ssize_t n = data ? record_slurp(images->fd, LUGGAGE_FILE, data, LUGGAGE_MAX) : -ENOMEM;
+	int rc = n < 0 ? (int)n : 0;
 
 	*luggage = (struct luggage){0};
-	if (!rc && (st.st_size <= 0 || st.st_size > LUGGAGE_MAX))
-		rc = -EBADMSG;
-	if (!rc && !(data = malloc((size_t)st.st_size)))
-		rc = -ENOMEM;
 	if (!rc)
-		rc = read_all(fd, data, (size_t)st.st_size);
-	if (!rc)
-		rc = luggage_unpack(luggage, data, (size_t)st.st_size);
+		rc = luggage_unpack(luggage, data, (size_t)n);
 	free(data);
-	if (fd >= 0)
-		close(fd);
 	unlinkat(images->fd, LUGGAGE_FILE, 0);
 	return rc ? iocom_err_set(err, rc, "the state of its streams cannot be read: %s",
 				  strerror(-rc))

@@ -13,9 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "user/channel/bytes.h"
 #include "user/clock.h"
 #include "user/record.h"
 #include "user/utf8.h"
+#include "user/write_whole.h"
 
 #define PIECE_BYTES	 FRAME_DATA_MAX
 #define TRANSFER_ROOM	 'm'
@@ -52,12 +54,6 @@ static int transfer_flush(struct wire *wire, uint64_t until_ms)
 	return rc;
 }
 
-static void put_u64(uint8_t *at, uint64_t value)
-{
-	for (int i = 0; i < NUMBER_BYTES; i++)
-		at[i] = (uint8_t)(value >> (8 * (NUMBER_BYTES - 1 - i)));
-}
-
 static int transfer_frame(struct wire *wire, uint8_t what, const uint64_t *number, const void *data,
 			  size_t length, uint64_t until_ms)
 {
@@ -65,7 +61,7 @@ static int transfer_frame(struct wire *wire, uint8_t what, const uint64_t *numbe
 	int rc;
 
 	if (number)
-		put_u64(head + 1, *number);
+		bytes_put_u64(head + 1, *number);
 	rc = wire_send(wire, FRAME_MOVE, head, number ? sizeof(head) : 1, data, length);
 	return rc ? rc : transfer_flush(wire, until_ms);
 }
@@ -232,15 +228,7 @@ static int transfer_take_bytes(struct transfer *t, const uint8_t *data, size_t l
 	if (t->fd < 0 || length > t->left)
 		return -EBADMSG;
 	t->left -= length;
-	while (length) {
-		ssize_t n = write(t->fd, data, length);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		data += n > 0 ? n : 0;
-		length -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	return write_whole(t->fd, data, length);
 }
 
 static int transfer_take(struct transfer *t, const uint8_t *payload, size_t length,
