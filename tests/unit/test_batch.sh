@@ -10,7 +10,7 @@ dir=$(mktemp -d /tmp/iocom-batch-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 export IOCOM_RUN_DIR=$dir/none
 iocom=${IOCOM_BUILD:-$here/build}/iocom
-batch() { timeout 30 "$iocom" batch --here "$@"; }
+batch() { timeout 150 "$iocom" batch --here "$@"; }
 status() { "$@" >"$dir/out" 2>"$dir/err"; echo $?; }
 lines() { printf '%s\n' "$@" >"$dir/commands"; }
 running() { ps -eo args | grep -c "^sleep $1\.$$\$"; } # SECONDS; only ours

@@ -14,7 +14,7 @@ trap 'rm -rf "$dir"' EXIT
 # It must not ask any agent.
 export IOCOM_RUN_DIR=$dir/nothing-here
 
-place() { timeout 20 "$iocom" place "$@" 2>"$dir/err"; }
+place() { timeout 60 "$iocom" place "$@" 2>"$dir/err"; }
 
 # --- decisions
 out=$(place --view "$data/view_example.json" --json)
@@ -124,7 +124,7 @@ tap_like "--help names it" "$("$iocom" place --help)" '^  --view FILE '
 # --- the simulator's commands
 mkdir "$dir/bin" "$dir/path"
 cp "$iocom" "$dir/bin/iocom"
-sim() { PATH=$dir/path:$PATH timeout 20 "$dir/bin/iocom" "$@" 2>"$dir/err"; }
+sim() { PATH=$dir/path:$PATH timeout 60 "$dir/bin/iocom" "$@" 2>"$dir/err"; }
 fake() { # FILE WORD
 	printf '#!/bin/sh\necho %s "$@"\nexit 7\n' "$2" >"$1"
 	chmod +x "$1"

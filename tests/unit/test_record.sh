@@ -28,7 +28,7 @@ play() { # MODE [FILE]
 	done
 }
 played() { wait "$agent" 2>/dev/null; agent=; }
-record() { timeout 30 "$build/iocom" record "$@" 2>err; }
+record() { timeout 90 "$build/iocom" record "$@" 2>err; }
 no_leftovers() { tap_is "$1: no temporary file stays" "$(find . -name '.*.??????*' -type f)" ""; }
 
 cat >one <<'END'

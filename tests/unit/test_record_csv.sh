@@ -29,7 +29,7 @@ play() { # [DOCUMENTS]
 	done
 }
 played() { wait "$agent" 2>/dev/null; agent=; }
-record() { timeout 30 "$build/iocom" record "$@" 2>err; }
+record() { timeout 90 "$build/iocom" record "$@" 2>err; }
 # read_csv FILE EXPRESSION: evaluates EXPRESSION over `rows`, a list of dictionaries with the same
 # columns.
 read_csv() {
@@ -98,7 +98,7 @@ tap_is "no temporary file stays" "$(find . -name '.*.??????*' -type f)" ""
 # --- a name with control sequences: unchanged in a file, harmless on a screen
 tap_is "tasks: a file has the name unchanged" "$(read_csv tasks.csv '"e\x1b[2Jvil" in {r["command"] for r in rows}')" True
 play
-timeout 30 script -qec "$build/iocom record --csv tasks --delay 0.1 --seconds 1 --out -" /dev/null \
+timeout 90 script -qec "$build/iocom record --csv tasks --delay 0.1 --seconds 1 --out -" /dev/null \
 	</dev/null >screen 2>&1
 kill "$agent" 2>/dev/null
 played

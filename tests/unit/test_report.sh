@@ -13,7 +13,7 @@ export IOCOM_RUN_DIR=$dir/none LC_ALL=C TZ=UTC
 
 # Prints the exit status and what was said.
 ends() {
-	timeout 20 "$iocom" report "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	timeout 60 "$iocom" report "$@" >"$dir/out" 2>"$dir/err" </dev/null
 	echo "$? $(head -n 1 "$dir/err")"
 }
 

@@ -15,7 +15,7 @@ export IOCOM_RUN_DIR=$dir/none
 # Prints its exit status, and whether it wrote a sentence of its own to standard error.
 ends() {
 	local rc
-	timeout 20 "$iocom" "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	timeout 60 "$iocom" "$@" >"$dir/out" 2>"$dir/err" </dev/null
 	rc=$?
 	[ -s "$dir/err" ] && echo "$rc said" || echo "$rc"
 }

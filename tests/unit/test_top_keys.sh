@@ -145,17 +145,17 @@ tm kill-server
 stop
 
 play
-out=$(timeout 20 "$iocom" top --run-dir "$dir" -b -n 1 -d 0.2 --tree --filter cc1)
+out=$(timeout 60 "$iocom" top --run-dir "$dir" -b -n 1 -d 0.2 --tree --filter cc1)
 tap_like "-b --tree --filter: the match" "$out" 'cc1$'
 tap_like "with its ancestors" "$out" ' postgres$'
 stop
 play
-timeout 20 "$iocom" top --run-dir "$dir" --json -n 1 -d 0.2 --filter postgres --io >"$dir/out"
+timeout 60 "$iocom" top --run-dir "$dir" --json -n 1 -d 0.2 --filter postgres --io >"$dir/out"
 tap_is "--json --filter: only matching rows" \
 	"$(python3 -c 'import json,sys; print({t["comm"] for t in json.load(open(sys.argv[1]))["tasks"]})' "$dir/out")" "{'postgres'}"
 stop
 play 2
-timeout 20 "$iocom" top --run-dir "$dir" -b -d 0.2 >"$dir/out" 2>"$dir/err"
+timeout 60 "$iocom" top --run-dir "$dir" -b -d 0.2 >"$dir/out" 2>"$dir/err"
 tap_is "-b does not wait for an agent that went away" "$?" 1
 tap_like "and says so" "$(cat "$dir/err")" 'the agent went away'
 stop

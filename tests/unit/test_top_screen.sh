@@ -88,7 +88,7 @@ else
 fi
 
 play
-timeout 20 "$iocom" top --run-dir "$dir" --json -n 3 -d 0.2 >"$dir/out" 2>"$dir/err"
+timeout 60 "$iocom" top --run-dir "$dir" --json -n 3 -d 0.2 >"$dir/out" 2>"$dir/err"
 tap_is "--json -n 3: exits with 0" "$?" 0
 stop
 check='
@@ -115,23 +115,23 @@ assert lines[1]["time_ns"] - lines[0]["time_ns"] > 1.5e8
 tap_true "--json: three whole documents" python3 -c "$check" "$dir/out"
 
 play
-out=$(timeout 20 "$iocom" top --run-dir "$dir" -b -n 1 -d 0.2 --sort rss -u nobody)
+out=$(timeout 60 "$iocom" top --run-dir "$dir" -b -n 1 -d 0.2 --sort rss -u nobody)
 tap_like "-b --sort rss -u nobody: the user's largest task first" "$(sed -n '/PID/{n;p}' <<<"$out")" '^ +2003 nobody '
 tap_is "-b: no other user's tasks" "$(grep -c ' root ' <<<"$out")" 0
 stop
 
 play
-timeout 20 "$iocom" top --run-dir "$dir" --json -n 5 -d 0.1 >/dev/full 2>"$dir/err"
+timeout 60 "$iocom" top --run-dir "$dir" --json -n 5 -d 0.1 >/dev/full 2>"$dir/err"
 tap_is "a full disk under the output: 1" "$?" 1
 tap_like "and a sentence" "$(cat "$dir/err")" 'cannot write the output: No space left'
 stop
 
 for bad in "-d 0.01" "-d x" "-n 0" "-n -1" "--sort weight" "-u no-such-user-here" "--wrong" "word"; do
 	# shellcheck disable=SC2086 # two words
-	timeout 20 "$iocom" top -b $bad >"$dir/out" 2>"$dir/err"
+	timeout 60 "$iocom" top -b $bad >"$dir/out" 2>"$dir/err"
 	tap_is "usage: $bad" "$? $(wc -c <"$dir/out")" "2 0"
 done
-timeout 20 "$iocom" top --run-dir "$dir" </dev/null >"$dir/out" 2>"$dir/err"
+timeout 60 "$iocom" top --run-dir "$dir" </dev/null >"$dir/out" 2>"$dir/err"
 tap_like "no terminal: $?, use -b" "$(cat "$dir/err")" 'use -b'
 if [ "$(id -u)" -eq 0 ]; then
 	as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
@@ -142,10 +142,10 @@ chmod 755 "$dir"
 if [ -z "$("${as_user[@]}" test -x "$iocom" && echo yes)" ]; then
 	tap_skip "an ordinary user without an agent" "he cannot reach $build"
 else
-	timeout 20 "${as_user[@]}" "$iocom" top -b -n 1 --run-dir "$dir/none" >"$dir/out" 2>"$dir/err"
+	timeout 60 "${as_user[@]}" "$iocom" top -b -n 1 --run-dir "$dir/none" >"$dir/out" 2>"$dir/err"
 	tap_is "an ordinary user without an agent: 1" "$?" 1
 	tap_like "and what to do" "$(cat "$dir/err")" 'start iocomd.*sudo iocom top'
-	timeout 20 "${as_user[@]}" "$iocom" top -b -n 1 --direct >"$dir/out" 2>"$dir/err"
+	timeout 60 "${as_user[@]}" "$iocom" top -b -n 1 --direct >"$dir/out" 2>"$dir/err"
 	tap_like "--direct needs root: $?" "$(cat "$dir/err")" 'needs root'
 fi
 tap_done
