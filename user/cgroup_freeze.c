@@ -27,6 +27,20 @@ static int freeze_is_done(int fd)
 	return strstr(text, "frozen 1") != NULL;
 }
 
+bool cgroup_frozen(const struct cgroup *group)
+{
+	char path[CGROUP_PATH_MAX + 32];
+	bool frozen;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/cgroup.events", group->v2);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	frozen = fd >= 0 && freeze_is_done(fd);
+	if (fd >= 0)
+		close(fd);
+	return frozen;
+}
+
 int cgroup_thaw(const struct cgroup *group)
 {
 	return cgroup_write(group->v2, "cgroup.freeze", "0");

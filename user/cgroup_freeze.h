@@ -3,6 +3,8 @@
 #ifndef IOCOM_CGROUP_FREEZE_H
 #define IOCOM_CGROUP_FREEZE_H
 
+#include <stdbool.h>
+
 #include "user/cgroup.h"
 
 /*
@@ -14,6 +16,8 @@
  * on for a moment, and are frozen again.
  */
 int cgroup_freeze(const struct cgroup *group, unsigned limit_ms);
+/* Returns whether all of GROUP is frozen now. */
+bool cgroup_frozen(const struct cgroup *group);
 /* Returns 0 or negative errno. */
 int cgroup_thaw(const struct cgroup *group);
 

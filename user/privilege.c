@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,6 +38,22 @@ static bool privilege_has_groups(const gid_t *groups, int ngroups)
 	free(have);
 	free(want);
 	return same;
+}
+
+int privilege_drop(uid_t uid, gid_t gid, const gid_t *groups, int ngroups)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{0}};
+
+	if (setgroups((size_t)ngroups, groups) || setresgid(gid, gid, gid))
+		return -errno;
+	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) || setresuid(uid, uid, uid))
+		return -errno;
+	if (!uid)
+		return 0;
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	/* This clears the inheritable ones, too. */
+	return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
 
 int privilege_prove_dropped(uid_t uid, gid_t gid, const gid_t *groups, int ngroups)

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,26 +61,36 @@ static int hold_connect(const char *path)
 	return connect(fd, (struct sockaddr *)&sa, sizeof(sa)) ? -1 : fd;
 }
 
-int hold_main(void)
+/* Waits for the word.  Returns true: the job may run. */
+static bool hold_wait(const char *path, const char *init)
 {
-	const char *action = getenv(CRIU_ACTION), *init = getenv(CRIU_INIT);
-	const char *path = getenv(HOLD_ENV);
-	struct hold_ready ready = {.word = HOLD_READY};
-	char word;
-	ssize_t n;
-	int fd;
-
-	if (!action || strcmp(action, "post-restore") != 0)
-		return 0;
+	struct hold_ready ready = {.word = HOLD_READY, .init = (int32_t)strtol(init, NULL, 10)};
 	/* The socket is reached before the mounts are the job's. */
-	fd = path && init ? hold_connect(path) : -1;
-	if (fd < 0 || hold_mount_proc(init))
-		return 1;
-	ready.init = (int32_t)strtol(init, NULL, 10);
-	if (write(fd, &ready, sizeof(ready)) != (ssize_t)sizeof(ready))
-		return 1;
+	int fd = path ? hold_connect(path) : -1;
+	char word = 0;
+	ssize_t n;
+
+	if (fd < 0 || hold_mount_proc(init) ||
+	    write(fd, &ready, sizeof(ready)) != (ssize_t)sizeof(ready))
+		return false;
 	do
 		n = read(fd, &word, 1);
 	while (n < 0 && errno == EINTR);
-	return n == 1 && word == HOLD_GO ? 0 : 1;
+	return n == 1 && word == HOLD_GO;
+}
+
+int hold_main(void)
+{
+	const char *action = getenv(CRIU_ACTION), *init = getenv(CRIU_INIT);
+	pid_t pid = init ? (pid_t)strtol(init, NULL, 10) : 0;
+
+	if (!action || strcmp(action, "pre-resume") != 0)
+		return 0;
+	if (pid > 0 && hold_wait(getenv(HOLD_ENV), init))
+		return 0;
+	/* With its first process all end; criu would wait for them for ever. */
+	if (pid > 0)
+		kill(pid, SIGKILL);
+	kill(getppid(), SIGKILL);
+	return 1;
 }

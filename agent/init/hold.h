@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * iocom-hold: what criu calls when a job is restored and does not run yet (its --action-script, at
- * "post-restore").  It mounts the job's own /proc, connects to the socket that IOCOM_HOLD names,
- * says HOLD_READY there (struct hold_ready), and waits for one byte: HOLD_GO lets the job run.
- * Whatever else comes, also the end of the connection, ends the job: criu kills what it has
- * restored.
+ * iocom-hold: what criu calls while it restores a job (its --action-script).  At "pre-resume" all
+ * is there, also the job's user and groups, and nothing runs yet: it connects to the socket that
+ * IOCOM_HOLD names, mounts the job's own /proc, says HOLD_READY (struct hold_ready), and waits for
+ * one byte.  HOLD_GO lets the job run.  Whatever else comes, also the end of the connection, ends
+ * the job and criu, which would let it run.
  */
 #ifndef IOCOM_HOLD_H
 #define IOCOM_HOLD_H

@@ -16,17 +16,22 @@
 #include <unistd.h>
 
 #include "agent/init/hold.h"
+#include "agent/shim/move/belongings.h"
 #include "agent/shim/move/criu.h"
 #include "agent/shim/move/images.h"
 #include "agent/shim/move/luggage.h"
 #include "agent/shim/move/transfer.h"
 #include "agent/shim/shim.h"
+#include "user/cgroup_freeze.h"
 #include "user/clock.h"
 
-#define HOLD_NAME "hold"
+#define HOLD_NAME	 "hold"
+#define ARRIVE_FREEZE_MS 5000
+#define ARRIVE_END_MS	 5000 /* for criu to end when nothing keeps it any more */
 
 struct arrival {
 	struct shim *shim;
+	const struct identity *identity; /* the job's user here */
 	uint64_t until_ms;
 	struct criu criu;
 	struct images images;
@@ -57,8 +62,10 @@ static int arrive_pipe(struct arrival *a, int which)
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	rc = luggage_fill(from, ends[1]);
-	if (!rc && (fcntl(ends[ours], F_SETFL, O_NONBLOCK) ||
-		    fchown(ends[0], a->shim->order.uid, a->shim->order.gid)))
+	if (!rc && fcntl(ends[ours], F_SETFL, O_NONBLOCK))
+		rc = -errno;
+	/* As child.c: its user may open its streams again, but not what says how it ends. */
+	if (!rc && which < FRAME_STREAMS && fchown(ends[0], a->identity->uid, a->identity->gid))
 		rc = -errno;
 	if (rc) {
 		close(ends[0]);
@@ -143,6 +150,29 @@ static int hear_ready(struct arrival *a, struct iocom_err *err)
 	return 0;
 }
 
+/*
+ * It is complete, and criu keeps it; but were criu killed, it would run.  So the group is frozen,
+ * with criu, and looked at.
+ */
+static int arrive_examine(struct arrival *a, struct iocom_err *err)
+{
+	const struct identity *identity = a->identity;
+	const struct belongings_owner owner = {
+		.uid = identity->uid,
+		.gid = identity->gid,
+		.groups = identity->groups,
+		.ngroups = identity->ngroups,
+	};
+	int rc = cgroup_freeze(&a->shim->group, ARRIVE_FREEZE_MS);
+
+	if (rc)
+		return iocom_err_set(err, rc, "it could not be stopped within %d ms",
+				     ARRIVE_FREEZE_MS);
+	if (criu_ended(a))
+		return iocom_err_set(err, -EIO, "criu was killed before the job could run");
+	return belongings_check(&a->shim->group, a->init, &owner, err);
+}
+
 /* Restores it as far as the hold. */
 static int arrive_restore(struct arrival *a, struct iocom_err *err)
 {
@@ -157,7 +187,9 @@ static int arrive_restore(struct arrival *a, struct iocom_err *err)
 		rc = a->running < 0 ? (int)a->running : 0;
 	}
 	close_pipes(a);
-	return rc ? rc : hear_ready(a, err);
+	if (!rc)
+		rc = hear_ready(a, err);
+	return rc ? rc : arrive_examine(a, err);
 }
 
 /* Takes its images and luggage, in the cgroup that they are charged to. */
@@ -167,6 +199,7 @@ static int arrive_receive(struct arrival *a, struct iocom_err *err)
 	struct cgroup_mounts mounts;
 	struct user_group user;
 	struct cgroup group = {0}, shims;
+	bool made;
 	const struct transfer_into into = {
 		.images = &a->images,
 		.most_bytes = INT64_MAX,
@@ -179,16 +212,24 @@ static int arrive_receive(struct arrival *a, struct iocom_err *err)
 		rc = cgroup_name(&mounts, shim->order.scope, "shims", &shims, err);
 	if (!rc)
 		rc = user_group_beside(&user, &shim->order, MOVE_GROUP, &mounts, &group, err);
+	made = rc != -EBUSY && group.depth; /* a group that others use is not ours to remove */
 	if (!rc) {
 		rc = cgroup_enter(&group, true);
 		if (rc)
 			iocom_err_set(err, rc, "cannot enter the cgroup of its images: %s",
 				      strerror(-rc));
 	}
-	if (!rc)
+	if (!rc) {
+		int back;
+
 		rc = transfer_receive(&shim->client, &into, a->until_ms, err);
-	/* What is in a group ends with it: this process must have left. */
-	if (group.depth && !cgroup_enter(&shims, true)) {
+		/* In the group of its user this process could be killed for what others use. */
+		back = cgroup_enter(&shims, true);
+		if (back)
+			return iocom_err_set(err, back, "cannot leave the cgroup of its images: %s",
+					     strerror(-back));
+	}
+	if (made) {
 		cgroup_remove(&group, SHIM_REMOVE_MS);
 		user_group_leave(&user, &group);
 	}
@@ -196,6 +237,9 @@ static int arrive_receive(struct arrival *a, struct iocom_err *err)
 		rc = luggage_read(&a->luggage, &a->images, err);
 	if (!rc && strcmp(a->luggage.job, shim->order.spec.job) != 0)
 		rc = iocom_err_set(err, -EINVAL, "another job came: %s", a->luggage.job);
+	/* Output on disk without what is known of it is nobody's. */
+	if (!rc && !a->luggage.spool.length && shim->record >= 0)
+		record_forget_output(shim->record);
 	return rc;
 }
 
@@ -205,21 +249,9 @@ static int arrive_receive(struct arrival *a, struct iocom_err *err)
 static void arrive_control(struct shim *shim)
 {
 	struct leash_request request;
+	enum leash_what what = leash_serve(&shim->leash, &request);
 
-	switch (leash_serve(&shim->leash, &request)) {
-	case LEASH_NOTHING:
-		return;
-	case LEASH_ATTACH:
-		break; /* its client is told that contact was lost, and asks again */
-	case LEASH_SIGNAL:
-		leash_answer(request.connection, EBUSY);
-		break;
-	default:
-		leash_answer(request.connection, EALREADY);
-	}
-	if (request.stream >= 0)
-		close(request.stream);
-	records_erase(&request.records);
+	leash_decline(&request, what, what == LEASH_SIGNAL ? EBUSY : EALREADY);
 }
 
 /*
@@ -259,9 +291,9 @@ static int arrive_go(struct arrival *a, struct iocom_err *err)
 	a->shim->cpu_base_us = cgroup_cpu_us(&a->shim->group);
 	if (send(a->hold, &go, 1, MSG_NOSIGNAL) != 1)
 		return iocom_err_set(err, -EIO, "criu was killed before the job could run");
-	while (waitpid(a->running, &status, 0) < 0)
-		if (errno != EINTR)
-			break;
+	status = cgroup_thaw(&a->shim->group);
+	if (!status)
+		status = criu_wait(a->running, clock_boot_ms() + ARRIVE_END_MS);
 	a->running = 0;
 	if (!status)
 		return 0;
@@ -349,15 +381,14 @@ static void arrive_give_up(struct arrival *a)
 	if (a->hold >= 0)
 		close(a->hold);
 	a->hold = -1;
-	if (a->running > 0) {
-		kill(a->running, SIGKILL);
-		while (waitpid(a->running, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
+	/* All at once: without criu what it keeps would run. */
+	if (a->shim->grouped)
+		cgroup_kill(&a->shim->group);
+	if (a->running > 0)
+		(void)criu_wait(a->running, 0);
 	a->running = 0;
-	cgroup_kill(&a->shim->group);
 	if (a->init > 0)
-		waitpid(a->init, NULL, 0);
+		(void)criu_wait(a->init, 0);
 }
 
 /* Takes and restores it. */
@@ -366,6 +397,8 @@ static int arrive_hold(struct arrival *a, struct iocom_err *err)
 	struct shim *shim = a->shim;
 	int rc = criu_find(&a->criu, shim->order.criu, err);
 
+	if (!rc && shim->lease.until_ms)
+		rc = iocom_err_set(err, -ENOTSUP, "a job with a lease does not move");
 	if (!rc)
 		rc = arrive_receive(a, err);
 	if (!rc)
@@ -386,10 +419,12 @@ static int arrive_decided(struct arrival *a, struct iocom_err *err)
 	return rc ? rc : arrive_go(a, err);
 }
 
-int arrive_take(struct shim *shim, int failed, struct iocom_err *err)
+int arrive_take(struct shim *shim, const struct identity *identity, int failed,
+		struct iocom_err *err)
 {
 	struct arrival a = {
 		.shim = shim,
+		.identity = identity,
 		.until_ms = clock_boot_ms() + ARRIVE_LIMIT_MS,
 		.images = {.fd = -1},
 		.ours = {-1, -1, -1, -1},

@@ -12,13 +12,16 @@
 
 #define ARRIVE_LIMIT_MS 600000 /* to take and restore it */
 
+struct identity;
 struct shim;
 
 /*
+ * IDENTITY is the job's user on this node, and all that comes must be his (move/belongings.h).
  * FAILED: what went wrong before, as ERR says; 0: nothing.  Returns 0: the job runs, the shim has
  * its streams, and `source` the connection to the former shim, which may send signals; or negative
  * errno with the reason in ERR: nothing is left of it.
  */
-int arrive_take(struct shim *shim, int failed, struct iocom_err *err);
+int arrive_take(struct shim *shim, const struct identity *identity, int failed,
+		struct iocom_err *err);
 
 #endif

@@ -35,6 +35,7 @@ enum audit_what {
 	AUDIT_JOB_EXITED,  /* with status `value` */
 	AUDIT_JOB_KILLED,  /* by signal `value` */
 	AUDIT_JOB_LOST,	   /* iocom ended it; `reason` says why */
+	AUDIT_JOB_MOVED,   /* it goes on at another node; `reason` says so */
 };
 
 struct audit_event {

@@ -222,7 +222,7 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 	if (!rc)
 		rc = gang_prepare(&shim->gang, &launcher, spec, err);
 	if (arrives)
-		rc = arrive_take(shim, rc, err);
+		rc = arrive_take(shim, &identity, rc, err);
 	else if (!rc)
 		rc = child_start(&shim->child, &shim->order, &identity, &shim->group, &launcher,
 				 err);

@@ -23,9 +23,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
 #include <poll.h>
@@ -34,7 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -194,25 +191,6 @@ static int set_session(const struct pam_settings *session)
 	return 0;
 }
 
-static int drop_privilege(const struct identity *identity)
-{
-	if (setgroups((size_t)identity->ngroups, identity->groups) ||
-	    setresgid(identity->gid, identity->gid, identity->gid))
-		return -errno;
-	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) ||
-	    setresuid(identity->uid, identity->uid, identity->uid))
-		return -errno;
-	if (identity->uid) {
-		struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-		struct __user_cap_data_struct none[2] = {{0}};
-
-		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-		if (syscall(SYS_capset, &header, none)) /* this clears the inheritable ones too */
-			return -errno;
-	}
-	return 0;
-}
-
 /*
  * Sets the user's soft and hard limits. This machine's hard limits (the agent's, or those that PAM
  * gave) hold as well, also for a job of root, which could raise them.
@@ -323,7 +301,7 @@ static struct report child_steps(const struct order *order, const struct identit
 	rc = set_session(&identity->session);
 	if (rc)
 		return (struct report){STAGE_PAM, -rc};
-	rc = drop_privilege(identity);
+	rc = privilege_drop(identity->uid, identity->gid, identity->groups, identity->ngroups);
 	if (rc)
 		return (struct report){STAGE_IDENTITY, -rc};
 	rc = privilege_prove_dropped(identity->uid, identity->gid, identity->groups,

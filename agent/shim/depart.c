@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/shim/move/belongings.h"
 #include "agent/shim/move/criu.h"
 #include "agent/shim/move/images.h"
 #include "agent/shim/move/luggage.h"
@@ -24,6 +25,10 @@
 
 /* Besides the job's memory: page maps, descriptors, the luggage and criu's log. */
 #define IMAGES_EXTRA_BYTES (64ULL << 20)
+#define DEPART_LATE_MS	   10000 /* after its own limit, until the mover counts as lost */
+#define DEPART_SETTLE_MS   (DEPART_DUMP_MS + DEPART_LATE_MS)
+#define DEPART_LOOK_MS	   10
+#define DEPART_END_MS	   2000 /* for the mover to hand on the last signals */
 
 /* --- the mover --------------------------------------------------------------------------- */
 
@@ -143,16 +148,36 @@ static int mover_pack(const struct shim *shim, const struct images *images, stru
 		  : 0;
 }
 
+/* The job may have only what its user may have: the other shim asks for no more, and no less. */
+static int mover_examine(const struct shim *shim, struct iocom_err *err)
+{
+	struct belongings_owner owner;
+	gid_t *groups;
+	int rc = belongings_owner_of(&owner, &groups, shim->child.pid);
+
+	if (!rc && owner.uid != shim->order.uid)
+		rc = -EPERM;
+	if (rc)
+		return iocom_err_set(err, rc, "cannot find out whose it is: %s", strerror(-rc));
+	rc = belongings_check(&shim->group, shim->child.pid, &owner, err);
+	free(groups);
+	return rc;
+}
+
 /* Saves it, and notes in MOVE how long that took and how much it is. */
 static int mover_save(const struct shim *shim, const struct criu *criu, struct images *images,
 		      struct leash_move *move, struct iocom_err *err)
 {
 	uint64_t begin_ms = clock_boot_ms(), files;
-	int rc = images_make(images, resident_bytes(&shim->group) + IMAGES_EXTRA_BYTES, err);
+	int rc = mover_examine(shim, err);
 
+	if (!rc)
+		rc = images_make(images, resident_bytes(&shim->group) + IMAGES_EXTRA_BYTES, err);
 	if (!rc)
 		rc = criu_dump(criu, shim->child.pid, shim->group.v2, images->path, DEPART_DUMP_MS,
 			       err);
+	if (!rc && !cgroup_frozen(&shim->group))
+		rc = iocom_err_set(err, -EIO, "somebody let it go on while it was saved");
 	if (!rc)
 		rc = mover_pack(shim, images, err);
 	if (!rc)
@@ -167,8 +192,23 @@ static void mover_hand_on(struct wire *target, int parent)
 	uint8_t signal;
 
 	while (read(parent, &signal, 1) == 1)
-		if (wire_signal(target, signal))
+		if (transfer_signal(target, signal, clock_boot_ms() + DEPART_END_MS))
 			return;
+}
+
+/* Takes from a copy of the shim what is only the shim's.  PARENT, TARGET: what the copy needs. */
+static void mover_forget(struct shim *shim)
+{
+	records_erase(&shim->client.records);
+	records_erase(&shim->source.records);
+	explicit_bzero(&shim->renew.secret, sizeof(shim->renew.secret));
+	for (size_t i = 0; i < 5; i++) {
+		const int fds[] = {shim->client.fd, shim->source.fd, shim->leash.fd,
+				   shim->leash.listen, shim->guard.fd};
+
+		if (fds[i] > STDERR_FILENO)
+			close(fds[i]);
+	}
 }
 
 /* The process that saves and sends the job, and says once, as MOVE, how that went; it does not
@@ -180,13 +220,19 @@ static void mover_run(struct shim *shim, const struct criu *criu, struct wire *t
 	struct images images = {.fd = -1};
 	struct iocom_err err = {0};
 	int rc = cgroup_enter(&shim->depart.group, true);
+	sigset_t term;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	mover_forget(shim);
 	signal(SIGCHLD, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
 	if (rc)
 		iocom_err_set(&err, rc, "cannot enter the cgroup of its images: %s", strerror(-rc));
 	if (!rc)
 		rc = mover_save(shim, criu, &images, &move, &err);
+	/* The shim says by SIGTERM that the job stays, which has waited as long as criu worked. */
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &term, NULL);
 	if (!rc)
 		rc = transfer_send(target, &images,
 				   shim->streams.spool.fd[1] >= 0 ? shim->record : -1, until_ms,
@@ -219,6 +265,10 @@ static const char *depart_hindrance(const struct shim *shim)
 		return "it has a terminal";
 	if (spec->data)
 		return "its data went along with it to this node";
+	if (spec->gang)
+		return "it is a part of a parallel job";
+	if (shim->lease.until_ms)
+		return "it is restartable: home would run it again meanwhile";
 	if (!shim->started_ms || shim->main_ended || shim->child.status < 0)
 		return "it has ended";
 	if (shim->killed || shim->hung_up)
@@ -232,23 +282,16 @@ static int make_move_group(struct shim *shim, struct iocom_err *err)
 	struct cgroup_mounts mounts;
 	int rc = spare_mounts(&shim->spare, &mounts, err);
 
-	return rc ? rc
-		  : user_group_beside(&depart->user, &shim->order, MOVE_GROUP, &mounts,
-				      &depart->group, err);
+	if (!rc)
+		rc = user_group_beside(&depart->user, &shim->order, MOVE_GROUP, &mounts,
+				       &depart->group, err);
+	if (rc == -EBUSY)
+		depart->group = (struct cgroup){0}; /* others use it */
+	return rc;
 }
 
-static void depart_forget(struct depart *depart)
+static void remove_move_group(struct depart *depart)
 {
-	if (depart->fd >= 0)
-		close(depart->fd);
-	depart->fd = -1;
-	if (depart->mover > 0) {
-		/* What it started ends with it, and is in its cgroup. */
-		kill(depart->mover, SIGKILL);
-		while (waitpid(depart->mover, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	depart->mover = 0;
 	if (depart->group.depth) {
 		cgroup_remove(&depart->group, SHIM_REMOVE_MS);
 		user_group_leave(&depart->user, &depart->group);
@@ -256,22 +299,42 @@ static void depart_forget(struct depart *depart)
 	depart->group = (struct cgroup){0};
 }
 
+static void depart_close(struct depart *depart)
+{
+	if (depart->fd >= 0)
+		close(depart->fd);
+	depart->fd = -1;
+}
+
 /* Forks the mover, which gets TARGET. */
 static int depart_fork(struct shim *shim, const struct criu *criu, struct wire *target)
 {
 	struct depart *depart = &shim->depart;
-	int ends[2];
+	pid_t parent = getpid();
+	sigset_t term, before;
+	int ends[2], rc = 0;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, &before);
 	depart->mover = fork();
 	if (!depart->mover) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
 		close(ends[0]);
 		mover_run(shim, criu, target, ends[1]);
 	}
+	if (depart->mover < 0) {
+		rc = -errno;
+		depart->mover = 0;
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(ends[1]);
 	depart->fd = ends[0];
-	return depart->mover < 0 ? -errno : 0;
+	return rc;
 }
 
 int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_err *err)
@@ -293,7 +356,8 @@ int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	request->stream = -1;
 	rc = make_move_group(shim, err);
-	depart->nsignals = 0;
+	depart->signals = 0;
+	depart->told = depart->failed = false;
 	depart->frozen_ms = clock_boot_ms();
 	if (!rc) {
 		rc = cgroup_freeze(&shim->group, DEPART_FREEZE_MS);
@@ -310,11 +374,29 @@ int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_
 			cgroup_thaw(&shim->group);
 	}
 	wire_deinit(&target);
-	if (rc)
-		depart_forget(depart);
-	else
+	if (!rc) {
 		depart->state = DEPART_SAVING;
+		return 0;
+	}
+	depart_close(depart);
+	remove_move_group(depart);
 	return rc;
+}
+
+/* The job is held; as MOVE says, also at the other node. */
+static void depart_held(struct shim *shim, struct leash_move *move)
+{
+	struct depart *depart = &shim->depart;
+
+	if (!move->failed && !cgroup_frozen(&shim->group)) {
+		move->failed = true;
+		snprintf(move->why, sizeof(move->why), "somebody let it go on meanwhile");
+		kill(depart->mover, SIGTERM); /* the other node ends what it holds */
+	}
+	depart->failed = move->failed;
+	depart->state = DEPART_HELD;
+	move->frozen_ms = clock_boot_ms() - depart->frozen_ms;
+	leash_moved(&shim->leash, move);
 }
 
 void depart_hear(struct shim *shim)
@@ -323,17 +405,35 @@ void depart_hear(struct shim *shim)
 	struct leash_move move;
 	ssize_t n = read(depart->fd, &move, sizeof(move));
 
-	if (depart->state != DEPART_SAVING || n != (ssize_t)sizeof(move)) {
-		close(depart->fd);
-		depart->fd = -1;
-		if (depart->state != DEPART_SAVING)
-			return;
+	if (n == (ssize_t)sizeof(move)) {
+		depart->told = true;
+		if (depart->state == DEPART_SAVING)
+			depart_held(shim, &move);
+		return;
+	}
+	depart_close(depart);
+	if (depart->state == DEPART_SAVING) {
 		move = (struct leash_move){.failed = true,
 					   .why = "the process that moved it was killed"};
+		depart_held(shim, &move);
 	}
-	depart->state = DEPART_HELD;
-	move.frozen_ms = clock_boot_ms() - depart->frozen_ms;
-	leash_moved(&shim->leash, &move);
+}
+
+uint64_t depart_due(const struct depart *depart)
+{
+	if (depart->state == DEPART_SAVING)
+		return depart->frozen_ms + DEPART_LIMIT_MS + DEPART_LATE_MS;
+	if (depart->state == DEPART_STAYING)
+		return clock_boot_ms() + DEPART_LOOK_MS;
+	return UINT64_MAX; /* others decide */
+}
+
+void depart_overdue(struct shim *shim)
+{
+	struct leash_move move = {.failed = true, .why = "it could not be moved in time"};
+
+	if (shim->depart.state == DEPART_SAVING)
+		depart_held(shim, &move);
 }
 
 bool depart_keep_signal(struct depart *depart, int signal)
@@ -342,8 +442,7 @@ bool depart_keep_signal(struct depart *depart, int signal)
 
 	if (!depart_going(depart))
 		return false;
-	if (depart->nsignals < DEPART_SIGNALS)
-		depart->signals[depart->nsignals++] = byte;
+	depart->signals |= 1ULL << (signal - 1);
 	if (depart->fd >= 0)
 		(void)send(depart->fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	return true;
@@ -355,28 +454,76 @@ int depart_stay(struct shim *shim)
 
 	if (depart->state != DEPART_SAVING && depart->state != DEPART_HELD)
 		return -EALREADY;
-	depart_forget(depart);
+	depart->state = DEPART_STAYING;
+	depart->settle_ms = clock_boot_ms() + DEPART_SETTLE_MS;
 	leash_decided(&shim->leash);
-	depart->state = DEPART_NONE;
-	cgroup_thaw(&shim->group);
+	if (depart->mover > 0)
+		kill(depart->mover, SIGTERM);
 	return 0;
+}
+
+/* Returns true if nothing works on the job any more. */
+static bool depart_is_alone(struct depart *depart)
+{
+	if (depart->mover > 0 && waitpid(depart->mover, NULL, WNOHANG) != 0)
+		depart->mover = 0;
+	return !depart->mover && (!depart->group.depth || cgroup_populated(&depart->group) != 1);
+}
+
+bool depart_settled(struct shim *shim, struct iocom_err *err)
+{
+	struct depart *depart = &shim->depart;
+	bool late;
+
+	if (depart->state != DEPART_STAYING)
+		return false;
+	late = clock_boot_ms() >= depart->settle_ms;
+	if (!depart_is_alone(depart) && !late)
+		return false;
+	depart_close(depart);
+	remove_move_group(depart);
+	if (depart->mover > 0)
+		(void)criu_wait(depart->mover, 0);
+	depart->mover = 0;
+	depart->state = DEPART_NONE;
+	/* Who was killed has not tidied up. */
+	if (!depart->told || late) {
+		criu_bare_proc(shim->child.pid);
+		if (criu_is_inside(shim->group.v2)) {
+			iocom_err_set(err, -EIO,
+				      "criu was killed while it saved the job, which is damaged");
+			return true;
+		}
+	}
+	cgroup_thaw(&shim->group);
+	return true;
 }
 
 int depart_leave(struct shim *shim)
 {
-	if (shim->depart.state != DEPART_HELD)
+	struct depart *depart = &shim->depart;
+
+	if (depart->state != DEPART_HELD || depart->failed)
 		return -EALREADY;
-	shim->depart.state = DEPART_LEFT;
+	depart->state = DEPART_LEFT;
 	leash_decided(&shim->leash);
 	/* Killed as it is: it does not run for a moment more. */
 	cgroup_kill(&shim->group);
 	/* Signals that nobody has read yet still go on. */
-	if (shim->depart.fd >= 0)
-		shutdown(shim->depart.fd, SHUT_WR);
+	if (depart->fd >= 0)
+		shutdown(depart->fd, SHUT_WR);
 	return 0;
 }
 
 void depart_deinit(struct depart *depart)
 {
-	depart_forget(depart);
+	bool left = depart->state == DEPART_LEFT;
+
+	if (!left)
+		depart_close(depart);
+	if (depart->mover > 0)
+		(void)criu_wait(depart->mover, clock_boot_ms() + (left ? DEPART_END_MS : 0));
+	depart->mover = 0;
+	depart_close(depart);
+	remove_move_group(depart);
 }

@@ -5,12 +5,17 @@
  *
  *   none     -> asked to move: the job is frozen, the mover works          -> saving
  *   saving   -> the other shim has restored it and waits, or all failed    -> held
- *   held     -> "stay": the job goes on here, which has lost nothing       -> none
+ *            -> "stay": the mover ends as soon as criu lets go of the job  -> staying
+ *   held     -> "stay"                                                     -> staying
  *            -> "leave": it runs there; what is frozen here is killed      -> left
+ *   staying  -> nothing works on the job any more: it goes on here         -> none
  *
  * The agent is told at "held" and says what was decided, which is not this shim's to know: until
  * then nothing of the job runs.  Signals that come meanwhile go to both: the mover hands them on,
  * and this shim keeps them for a job that stays.
+ *
+ * criu is never ended in the middle of its work: it would leave its own code in the job.  If it is
+ * killed by others the job is looked at, and ends if it is damaged.
  */
 #ifndef IOCOM_SHIM_DEPART_H
 #define IOCOM_SHIM_DEPART_H
@@ -23,22 +28,30 @@
 #include "agent/shim/user_group.h"
 
 #define DEPART_FREEZE_MS 2000
-#define DEPART_SIGNALS	 64
 #define DEPART_LIMIT_MS	 600000 /* to save, send and restore it */
 #define DEPART_DUMP_MS	 120000
 
 struct shim;
 
 struct depart {
-	enum depart_state { DEPART_NONE, DEPART_SAVING, DEPART_HELD, DEPART_LEFT } state;
-	pid_t mover;
+	enum depart_state {
+		DEPART_NONE,
+		DEPART_SAVING,
+		DEPART_HELD,
+		DEPART_STAYING,
+		DEPART_LEFT
+	} state;
+	pid_t mover;	    /* 0: there is none, or it was waited for */
 	int fd;		    /* to the mover; -1: none */
 	uint64_t frozen_ms; /* when the job was frozen */
-	uint8_t signals[DEPART_SIGNALS];
-	size_t nsignals;
+	uint64_t settle_ms; /* until when it waits for what works on a job that stays */
+	bool told;	    /* the mover has said how it went */
+	bool failed;	    /* there is nothing at the other node */
+	/* A set of the signals that were kept: as for a stopped process, one of each. */
+	uint64_t signals;
 	struct user_group user; /* of GROUP, where the mover is */
-	struct cgroup group;
-	uint64_t moves; /* of this job before */
+	struct cgroup group;	/* depth 0: there is none */
+	uint64_t moves;		/* of this job before */
 };
 
 void depart_init(struct depart *depart);
@@ -54,14 +67,23 @@ static inline bool depart_going(const struct depart *depart)
 int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_err *err);
 /* Call it when FD is readable: tells the agent what the mover says. */
 void depart_hear(struct shim *shim);
+/* Returns when depart_overdue is to be called, CLOCK_BOOTTIME; UINT64_MAX: never. */
+uint64_t depart_due(const struct depart *depart);
+void depart_overdue(struct shim *shim);
 /* Returns true if SIGNAL must wait for the decision: it is kept. */
 bool depart_keep_signal(struct depart *depart, int signal);
 /*
- * The decision.  Both return 0, or -EALREADY: nothing is held, or it was the other one.  Of a job
- * that stays the caller sends the signals that were kept, and forgets them.
+ * The decision.  Both return 0, or -EALREADY: nothing is held, or it was the other one.  A job that
+ * stays goes on when depart_settled says so.
  */
 int depart_stay(struct shim *shim);
 int depart_leave(struct shim *shim);
+/*
+ * Of a job that stays: returns true once when it goes on; the caller sends the signals that were
+ * kept, and forgets them.  ERR has a sentence if the job is damaged: it is frozen still, and the
+ * caller ends it.
+ */
+bool depart_settled(struct shim *shim, struct iocom_err *err);
 void depart_deinit(struct depart *depart);
 
 #endif

@@ -219,6 +219,17 @@ void leash_answer(int connection, int result)
 	leash_answer_why(connection, result, "");
 }
 
+void leash_decline(struct leash_request *request, enum leash_what what, int error)
+{
+	if (what == LEASH_NOTHING)
+		return;
+	if (what != LEASH_ATTACH)
+		leash_answer(request->connection, error);
+	if (request->stream >= 0)
+		close(request->stream);
+	records_erase(&request->records);
+}
+
 void leash_answer_why(int connection, int result, const char *why)
 {
 	msgpack_sbuffer buffer;

@@ -100,6 +100,8 @@ struct leash_request {
 /* Serves one connection of the control socket within 1 s. Returns what the caller must do. */
 enum leash_what leash_serve(struct leash *leash, struct leash_request *request);
 void leash_answer(int connection, int result); /* closes CONNECTION */
+/* Refuses REQUEST, which is WHAT, with ERROR (errno).  A client that attaches asks again. */
+void leash_decline(struct leash_request *request, enum leash_what what, int error);
 void leash_answer_why(int connection, int result, const char *why);
 
 #endif

@@ -201,16 +201,22 @@ static void take_status(struct shim *shim)
 }
 
 /* The job does not move after all, and gets the signals that came meanwhile. */
-static int loop_stay(struct shim *shim)
+static void loop_stays(struct shim *shim)
 {
-	struct depart *depart = &shim->depart;
-	int rc = depart_stay(shim);
+	struct iocom_err err = {0};
+	uint64_t kept = shim->depart.signals;
 
-	for (size_t i = 0; !rc && i < depart->nsignals; i++)
-		(void)shim_signal(shim, depart->signals[i]);
-	if (!rc)
-		depart->nsignals = 0;
-	return rc;
+	if (!depart_settled(shim, &err))
+		return;
+	shim->depart.signals = 0;
+	if (*err.text) {
+		snprintf(shim->end.text, sizeof(shim->end.text), "%.255s", err.text);
+		kill_all(shim);
+		return;
+	}
+	for (int signal = 1; signal < _NSIG; signal++)
+		if (kept & 1ULL << (signal - 1))
+			(void)shim_signal(shim, signal);
 }
 
 static void serve_move(struct shim *shim, struct leash_request *request)
@@ -238,7 +244,7 @@ void shim_serve_control(struct shim *shim)
 		serve_move(shim, &request);
 		break;
 	case LEASH_STAY:
-		leash_answer(request.connection, -loop_stay(shim));
+		leash_answer(request.connection, -depart_stay(shim));
 		break;
 	case LEASH_LEAVE:
 		leash_answer(request.connection, -depart_leave(shim));
@@ -263,7 +269,7 @@ static uint64_t deadline(const struct shim *shim)
 	uint64_t quiet_ms, grace_ms = UINT64_MAX;
 
 	if (depart_going(&shim->depart))
-		return UINT64_MAX; /* it is frozen, and others decide */
+		return depart_due(&shim->depart);
 	if (shim->killed && !shim->main_ended)
 		return shim->killed_ms + SHIM_SILENCE_MS;
 	if (shim->hung_up && !shim->main_ended)
@@ -293,6 +299,10 @@ static void loop_overdue(struct shim *shim)
 {
 	bool before = shim->killed;
 
+	if (depart_going(&shim->depart)) {
+		depart_overdue(shim);
+		return;
+	}
 	if (!before && !shim->main_ended) {
 		lease_client_lost(&shim->lease);
 		shim->gang.left |= shim->client_gone;
@@ -417,12 +427,16 @@ static void serve_source(struct shim *shim)
 	const uint8_t *payload;
 	uint32_t length;
 	uint8_t type;
-	int rc = wire_fill(&shim->source);
+	int rc = wire_fill(&shim->source), next;
 
-	while (!wire_next(&shim->source, &type, &payload, &length))
-		if (type == FRAME_SIGNAL && length == 1 && payload[0] > 0 && payload[0] < _NSIG)
-			(void)shim_signal(shim, payload[0]);
-	if (rc < 0)
+	while (!(next = wire_next(&shim->source, &type, &payload, &length))) {
+		if (type != FRAME_SIGNAL || length != 1 || !payload[0] || payload[0] >= _NSIG)
+			rc = -EPROTO;
+		if (rc == -EPROTO)
+			break;
+		(void)shim_signal(shim, payload[0]);
+	}
+	if (rc < 0 || next != FRAME_E_MORE)
 		wire_deinit(&shim->source);
 }
 
@@ -436,6 +450,7 @@ void shim_loop(struct shim *shim)
 			shim->audit = 0;
 		if (entries[ENTRY_DEPART].revents)
 			depart_hear(shim);
+		loop_stays(shim);
 		if (entries[ENTRY_SOURCE].revents)
 			serve_source(shim);
 		/* Check this every time: a busy job may be writing to a client that is gone. */

@@ -170,6 +170,9 @@ void shim_attach(struct shim *shim, int fd, const struct records *records,
 		rc = iocom_err_set(&err, -EINVAL, "this is job %s", shim->order.spec.job);
 	else if (!shim->replayed && *ask->resume && strcmp(ask->resume, shim->owner) != 0)
 		rc = iocom_err_set(&err, -EBUSY, ATTACH_ELSEWHERE);
+	else if (depart_going(&shim->depart) && !*ask->resume)
+		rc = iocom_err_set(&err, -EBUSY, "job %s moves to another node just now: try again",
+				   shim->order.spec.job);
 	else
 		rc = may_take(shim, ask, &err);
 	if (!rc)
@@ -259,7 +262,7 @@ static void serve_rest(struct shim *shim)
 }
 
 /* Modules may be slow, so this runs when no client waits any more. */
-static void end_session(struct shim *shim)
+void shim_end_session(struct shim *shim)
 {
 	pam_finish(shim->pam);
 	shim->pam = NULL;
@@ -295,7 +298,7 @@ static void rejoin_deliver(struct shim *shim)
 			 * A module that hangs ends the shim, but the client has everything by
 			 * now.
 			 */
-			end_session(shim);
+			shim_end_session(shim);
 			limit_ms = shim_now_ms() + SHIM_LINGER_MS;
 		} else if (shim_now_ms() >= limit_ms) {
 			break;
@@ -317,7 +320,7 @@ void shim_deliver(struct shim *shim)
 			streams_spill(&shim->streams, shim->order.spill_max);
 		spool_note(&shim->streams.spool, shim->record);
 	}
-	end_session(shim);
+	shim_end_session(shim);
 	sync_end(shim);
 	/* Serves clients that connected during the slow steps. Later clients get what is kept. */
 	while (leash_last(&shim->leash)) {

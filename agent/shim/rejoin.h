@@ -20,6 +20,8 @@ int shim_tell_started(struct shim *shim);
  * takes is kept in the record.
  */
 void shim_deliver(struct shim *shim);
+/* Closes the PAM session, which shim_deliver does, too. */
+void shim_end_session(struct shim *shim);
 /* Sends the client of ORDER what is kept of an ended job. Returns 0 or negative errno. */
 int shim_replay(struct shim *shim, struct iocom_err *err);
 

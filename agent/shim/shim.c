@@ -67,8 +67,11 @@ static void shim_finish(struct shim *shim)
 	if (shim->record >= 0 && record_write_exit(shim->record, &shim->end, &err))
 		fprintf(stderr, "iocom-shim: job %s: %s\n", shim->leash.job, err.text);
 	leash_exited(&shim->leash, &shim->end);
-	if (left)
+	if (left) {
+		shim_audit_end(shim);
+		shim_end_session(shim);
 		return;
+	}
 	if (shim->detached && shim->record >= 0 && !shim->client_gone)
 		record_sync(shim->record);
 	shim_deliver(shim);
@@ -104,6 +107,8 @@ void shim_audit_end(struct shim *shim)
 		what = AUDIT_JOB_REFUSED;
 	else if (end->kind <= 1)
 		what = end->kind ? AUDIT_JOB_KILLED : AUDIT_JOB_EXITED;
+	else if (end->kind == RECORD_MOVED)
+		what = AUDIT_JOB_MOVED;
 	shim_audit(shim,
 		   (struct audit_event){.what = what, .value = end->value, .reason = end->text});
 }

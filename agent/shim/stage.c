@@ -229,25 +229,20 @@ static void stage_control(struct stage *stage)
 {
 	struct shim *shim = stage->shim;
 	struct leash_request request;
+	enum leash_what what;
 
 	if (!stage->before) {
 		shim_serve_control(shim);
 		return;
 	}
-	switch (leash_serve(&shim->leash, &request)) {
-	case LEASH_SIGNAL:
-		stage->signal = request.signal;
-		leash_answer(request.connection, 0);
-		stage_give_up(stage, -ECANCELED);
-		break;
-	case LEASH_ATTACH:
-		close(request.stream); /* its client is told that contact was lost, and asks again
-					*/
-		records_erase(&request.records);
-		break;
-	default:
-		break;
+	what = leash_serve(&shim->leash, &request);
+	if (what != LEASH_SIGNAL) {
+		leash_decline(&request, what, EALREADY);
+		return;
 	}
+	stage->signal = request.signal;
+	leash_answer(request.connection, 0);
+	stage_give_up(stage, -ECANCELED);
 }
 
 static void stage_wait(struct stage *stage, struct pollfd fds[STAGE_FDS])

@@ -177,6 +177,8 @@ static void test_text(void **state)
 		 "op=iocom:job_end id=1000 acct=<alice> job=n1-00c0ffee-7 sig=9"},
 		{{AUDIT_JOB_LOST, "n1-00c0ffee-7", NULL, 0, "", 255, "lease over"},
 		 "op=iocom:job_end id=0 job=n1-00c0ffee-7 reason=<lease over>"},
+		{{AUDIT_JOB_MOVED, "n1-00c0ffee-7", "alice", 1000, "", 0, "it moved"},
+		 "op=iocom:job_end id=1000 acct=<alice> job=n1-00c0ffee-7 reason=<it moved>"},
 	};
 	struct audit_library library = {.encode = encode};
 	char out[AUDIT_RECORD_MAX];

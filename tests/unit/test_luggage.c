@@ -307,6 +307,32 @@ static void test_transfer(void **state)
 	images_free(&images);
 }
 
+/* The contents of a deleted file: criu would make it again as root. */
+static void test_ghost(void **state)
+{
+	struct images images, taken;
+	struct iocom_err err = {0};
+	struct wire wires[2];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (!has_room)
+		skip();
+	assert_int_equal(images_make(&images, 1u << 20, &err), 0);
+	write_file(&images, "ghost-file-1.img", 10);
+	pair(wires, true);
+	pid = sender(wires, &images, -1);
+	assert_int_equal(take(&wires[1], &taken, 1u << 30, -1, &err), -ENOTSUP);
+	assert_string_equal(err.text, "it has a deleted file open");
+	transfer_refuse(&wires[1], err.text, clock_boot_ms() + LIMIT_MS);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_not_equal(status, 0);
+	wire_deinit(&wires[1]);
+	wire_deinit(&wires[0]);
+	images_free(&images);
+}
+
 /* The output on disk of a detached job comes along, and no more of it than the node keeps. */
 static void test_record(void **state)
 {
@@ -562,10 +588,11 @@ static void test_carry_wrong(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round),	 cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_pipes),	 cmocka_unit_test(test_transfer),
-		cmocka_unit_test(test_junk),	 cmocka_unit_test(test_record),
-		cmocka_unit_test(test_carry_on), cmocka_unit_test(test_carry_wrong),
+		cmocka_unit_test(test_round),	    cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_pipes),	    cmocka_unit_test(test_transfer),
+		cmocka_unit_test(test_junk),	    cmocka_unit_test(test_record),
+		cmocka_unit_test(test_ghost),	    cmocka_unit_test(test_carry_on),
+		cmocka_unit_test(test_carry_wrong),
 	};
 	struct iocom_err err = {0};
 	struct images images;

@@ -23,18 +23,19 @@
 
 #define CRIU_ASK_MS   5000
 #define CRIU_LOOK_MS  5
+#define CRIU_DIE_MS   5000	   /* for a killed process to end */
 #define CRIU_LOG_MAX  (256u << 10) /* the end of a log, which has the reason */
 #define CRIU_ARGS_MAX 48
 #define DUMP_LOG      "dump.log"
 #define RESTORE_LOG   "restore.log"
-#define STATUS_SETUP  99 /* of our own child, before criu */
+#define CRIU_MEMORY   "memfd:CRIUMFD" /* where its code is while it saves a process */
+#define STATUS_SETUP  99	      /* of our own child, before criu */
 /* criu looks at system calls instead, as if it could set no breakpoint. */
 #define CRIU_NO_BREAKPOINTS "CRIU_FAULT=130"
 
 /* --- processes ---------------------------------------------------------------------- */
 
-/* Waits for PID until UNTIL_MS, then kills it.  Returns its wait status, or -ETIMEDOUT. */
-static int criu_wait(pid_t pid, uint64_t until_ms)
+int criu_wait(pid_t pid, uint64_t until_ms)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), status = 0;
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
@@ -42,12 +43,13 @@ static int criu_wait(pid_t pid, uint64_t until_ms)
 	bool late = false;
 
 	while (waitpid(pid, &status, WNOHANG) == 0) {
+		/* Who waits in the kernel for a lost file system cannot be killed. */
+		if (late && now_ms >= until_ms)
+			break;
 		if (now_ms >= until_ms) {
 			late = true;
 			kill(pid, SIGKILL);
-			while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-				;
-			break;
+			until_ms = now_ms + CRIU_DIE_MS;
 		}
 		/* Without a descriptor for it we look again and again. */
 		poll(&p, 1, pidfd >= 0 ? (int)(until_ms - now_ms) : CRIU_LOOK_MS);
@@ -62,6 +64,7 @@ static int criu_wait(pid_t pid, uint64_t until_ms)
  */
 static void criu_become(const struct criu *criu, const char *const *words, char *variable, int out)
 {
+	sigset_t none;
 	char *env[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"LC_ALL=C", NULL, NULL,
 		       NULL};
 	size_t at = 2;
@@ -70,6 +73,8 @@ static void criu_become(const struct criu *criu, const char *const *words, char 
 	if (!criu->breakpoints)
 		env[at++] = (char *)CRIU_NO_BREAKPOINTS;
 	env[at] = variable;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int i = 0; null >= 0 && i < 3; i++)
 		dup2(i == STDOUT_FILENO && out >= 0 ? out : null, i);
 	execve(criu->program, (char *const *)words, env);
@@ -253,7 +258,8 @@ static int criu_enter(pid_t init)
 
 /*
  * In a process of its own: runs criu in the job's namespace, over whose /proc it lays the node's.
- * The job is frozen and sees none of it.
+ * The job is frozen and sees none of it.  Neither this process nor criu ends with who began it: a
+ * criu that is killed leaves its code in the job.
  */
 static void criu_dump_there(const struct criu *criu, pid_t init, const char *const *words,
 			    unsigned limit_ms)
@@ -261,15 +267,12 @@ static void criu_dump_there(const struct criu *criu, pid_t init, const char *con
 	int status;
 	pid_t pid;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (criu_enter(init) ||
 	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		_exit(STATUS_SETUP);
 	pid = fork();
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!pid)
 		criu_become(criu, words, NULL, -1);
-	}
 	status = pid < 0 ? -errno : criu_wait(pid, clock_boot_ms() + limit_ms);
 	umount2("/proc", MNT_DETACH);
 	_exit(status == -ETIMEDOUT ? ETIMEDOUT : status ? 1 : 0);
@@ -279,7 +282,7 @@ static void criu_dump_there(const struct criu *criu, pid_t init, const char *con
  * Takes the node's /proc from the job's again if the process that laid it there was killed.  Who is
  * not in the job's pid namespace finds himself in the node's alone.
  */
-static void criu_bare_proc(pid_t init)
+void criu_bare_proc(pid_t init)
 {
 	char self[16];
 	pid_t pid = fork();
@@ -294,6 +297,40 @@ static void criu_bare_proc(pid_t init)
 	}
 	if (pid > 0)
 		criu_wait(pid, clock_boot_ms() + CRIU_ASK_MS);
+}
+
+/* Returns whether a mapping of process PID is what criu calls its own. */
+static bool criu_is_mapped(int pid)
+{
+	char path[64], *line = NULL;
+	bool found = false;
+	size_t room = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && !found && getline(&line, &room, maps) > 0)
+		found = strstr(line, CRIU_MEMORY) != NULL;
+	free(line);
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+bool criu_is_inside(const char *group)
+{
+	char path[CGROUP_PATH_MAX + 16];
+	bool found = false;
+	FILE *pids;
+	int pid;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	pids = fopen(path, "re");
+	while (pids && !found && fscanf(pids, "%d", &pid) == 1)
+		found = criu_is_mapped(pid);
+	if (pids)
+		fclose(pids);
+	return found;
 }
 
 int criu_dump(const struct criu *criu, pid_t init, const char *group, const char *dir,

@@ -37,6 +37,12 @@ struct criu {
  */
 int criu_find(struct criu *criu, const char *program, struct iocom_err *err);
 
+/*
+ * Waits for child PID until UNTIL_MS (CLOCK_BOOTTIME), then kills it and waits for a moment more.
+ * Returns its wait status, or -ETIMEDOUT.
+ */
+int criu_wait(pid_t pid, uint64_t until_ms);
+
 /* A pipe of the job's whose other end the shim has: what criu calls it, such as "pipe:[81]". */
 struct criu_pipe {
 	int fd;
@@ -52,6 +58,14 @@ int criu_pipe_name(struct criu_pipe *pipe, pid_t pid, int fd);
  */
 int criu_dump(const struct criu *criu, pid_t init, const char *group, const char *dir,
 	      unsigned limit_ms, struct iocom_err *err);
+
+/*
+ * For who finds that a dump's processes were killed, when none of them runs any more.  The first
+ * takes the node's /proc from the job's again.  The second returns whether criu's own code is in a
+ * process of the frozen cgroup at path GROUP, which then cannot go on as it was.
+ */
+void criu_bare_proc(pid_t init);
+bool criu_is_inside(const char *group);
 
 /*
  * Starts to restore the images of DIR: criu and all that it makes are in GROUP, and connects to

@@ -27,6 +27,7 @@
 #define TRANSFER_READY	 'r'
 #define TRANSFER_REFUSED 'n'
 #define NUMBER_BYTES	 8
+#define GHOST_FILE	 "ghost-file-" /* of criu: the contents of a deleted file */
 /* What a file system takes besides the bytes of a file. */
 #define FILE_OVERHEAD 4096ULL
 
@@ -204,6 +205,9 @@ static int transfer_take_file(struct transfer *t, const uint8_t *data, size_t le
 	name[length - NUMBER_BYTES] = 0;
 	if (strlen(name) != length - NUMBER_BYTES || !transfer_name_valid(name))
 		return -EBADMSG;
+	/* criu would make the deleted file again, as root, where its path leads here. */
+	if (!strncmp(name, GHOST_FILE, strlen(GHOST_FILE)))
+		return iocom_err_set(err, -ENOTSUP, "it has a deleted file open");
 	if (t->fd >= 0)
 		close(t->fd);
 	t->left = wire_u64(data);
@@ -304,6 +308,13 @@ int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64
 int transfer_ready(struct wire *wire, uint64_t until_ms)
 {
 	return transfer_frame(wire, TRANSFER_READY, NULL, NULL, 0, until_ms);
+}
+
+int transfer_signal(struct wire *wire, uint8_t signal, uint64_t until_ms)
+{
+	int rc = wire_signal(wire, signal);
+
+	return rc ? rc : transfer_flush(wire, until_ms);
 }
 
 void transfer_refuse(struct wire *wire, const char *text, uint64_t until_ms)

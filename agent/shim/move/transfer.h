@@ -50,6 +50,8 @@ int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64
 		     struct iocom_err *err);
 /* Says READY.  Returns as wire_send. */
 int transfer_ready(struct wire *wire, uint64_t until_ms);
+/* Sends FRAME_SIGNAL.  Returns as wire_send, when all is sent. */
+int transfer_signal(struct wire *wire, uint8_t signal, uint64_t until_ms);
 /*
  * Says REFUSED with TEXT, and takes no more.  What the peer still sends is read until it closes: to
  * close before would reset the connection and could destroy the sentence.
