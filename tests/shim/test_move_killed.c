@@ -55,6 +55,20 @@ static pid_t mover_process(const struct mover *m)
 		}                                                                                  \
 	}
 
+/* Asks M to move, but the shim where it goes does nothing until SIGCONT. */
+static struct job ask_stopped(struct mover *m)
+{
+	struct iocom_err err = {0};
+	struct job there;
+
+	mover_expect(m, 30);
+	there = mover_there(m);
+	kill(there.shim, SIGSTOP);
+	assert_int_equal(mover_ask(m, &there, &err), 0);
+	close(there.client);
+	return there;
+}
+
 /*
  * "Stay" while it is saved and while it is sent: it goes on when criu has let go of it, its /proc
  * is its own, and nothing is left.
@@ -64,17 +78,12 @@ static void test_stays_early(void **state)
 	static const unsigned waits_us[] = {0, 20000, 60000, 150000, 400000};
 	struct want want = LARGE;
 	struct mover m = mover_begin(&want);
-	struct iocom_err err = {0};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(waits_us) / sizeof(waits_us[0]); i++) {
 		struct job there;
 
-		mover_expect(&m, 30);
-		there = mover_there(&m);
-		kill(there.shim, SIGSTOP);
-		assert_int_equal(mover_ask(&m, &there, &err), 0);
-		close(there.client);
+		there = ask_stopped(&m);
 		usleep(waits_us[i]);
 		assert_int_equal(mover_decide(&mover_nodes[m.at], m.job.name, LAUNCH_STAY), 0);
 		assert_int_equal(mover_decide(&mover_nodes[m.at], m.job.name, LAUNCH_STAY),
@@ -94,18 +103,13 @@ static void test_mover_killed(void **state)
 	static const unsigned waits_us[] = {0, 30000, 80000, 200000};
 	struct want want = LARGE;
 	struct mover m = mover_begin(&want);
-	struct iocom_err err = {0};
 	struct launch_event event;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(waits_us) / sizeof(waits_us[0]); i++) {
 		struct job there;
 
-		mover_expect(&m, 30);
-		there = mover_there(&m);
-		kill(there.shim, SIGSTOP);
-		assert_int_equal(mover_ask(&m, &there, &err), 0);
-		close(there.client);
+		there = ask_stopped(&m);
 		usleep(waits_us[i]);
 		kill(mover_process(&m), SIGKILL);
 		mover_event(m.job.leash, LAUNCH_MOVED, &event);
@@ -133,17 +137,12 @@ static void test_criu_killed(void **state)
 	for (unsigned wait_us = 20000; wait_us < 400000; wait_us += 40000) {
 		struct want want = LARGE;
 		struct mover m = mover_begin(&want);
-		struct iocom_err err = {0};
 		struct launch_event event;
 		struct job there;
 		char path[512];
 		int fd, rc;
 
-		mover_expect(&m, 30);
-		there = mover_there(&m);
-		kill(there.shim, SIGSTOP);
-		assert_int_equal(mover_ask(&m, &there, &err), 0);
-		close(there.client);
+		there = ask_stopped(&m);
 		usleep(wait_us);
 		snprintf(path, sizeof(path), "%s/%s/jobs/user@0/%s.move/cgroup.kill",
 			 mover_nodes[m.at].v2, mover_nodes[m.at].scope, m.job.name);
