@@ -489,6 +489,8 @@ static void test_shim_dies(void **state)
 	struct launch_found found;
 
 	hear_until(job.client, "ready");
+	for (int i = 0; i < 200 && !stage_count("sleep", "9770.4"); i++)
+		usleep(50000);
 	kill(job.shim, SIGKILL);
 	for (int i = 0; i < 200 && stage_count("sleep", "9770.4"); i++)
 		usleep(50000);
