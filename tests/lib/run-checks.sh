@@ -48,7 +48,7 @@ postponed=()
 
 # Minutes that each test of a part may take: far more than it takes, for it guards against a test
 # that hangs, and a machine that others use may be eight times slower for a while.
-declare -A minutes=([static]=12 [unit]=9 [sim]=9 [fuzz]=15 [shim]=8 [attack]=3 [liveness]=8 [bpf]=4 [testbed]=5 [cluster]=7 [decisions]=7 [run]=7 [chaos]=8 [record]=6 [asan]=15 [mix]=13 [effect]=6 [mpi]=4 [vm]=15 [tsan]=6)
+declare -A minutes=([static]=12 [unit]=9 [sim]=9 [fuzz]=15 [shim]=8 [attack]=6 [liveness]=8 [bpf]=4 [testbed]=5 [cluster]=12 [decisions]=10 [run]=10 [chaos]=8 [record]=6 [asan]=15 [mix]=13 [effect]=6 [mpi]=4 [vm]=15 [tsan]=6)
 
 # Prints the failed results of a TAP log on one line, each with what the test said of it: cmocka
 # prints fail_msg's text before the result, and where it failed behind it.
