@@ -16,6 +16,7 @@
 #include "agent/guest/guest.h"
 #include "agent/guest/launcher.h"
 #include "agent/home/home.h"
+#include "agent/home/home_move.h"
 #include "agent/measure/links.h"
 #include "agent/measure/uptime_mark.h"
 #include "agent/metrics/metrics.h"
@@ -293,6 +294,8 @@ static int agent_make_guest(struct agent *a, struct iocom_err *err)
 	peers_serve(&a->peers, PEER_ADMIT, guest_on_admit, a->guest);
 	peers_serve(&a->peers, PEER_KILL, guest_on_kill, a->guest);
 	peers_serve(&a->peers, PEER_RELEASE, guest_on_release, a->guest);
+	peers_serve(&a->peers, PEER_MOVABLE, guest_on_movable, a->guest);
+	peers_serve(&a->peers, PEER_MOVE, guest_on_move, a->guest);
 	return 0;
 }
 
@@ -337,6 +340,7 @@ static int agent_make_home(struct agent *a, struct iocom_err *err)
 	peers_serve(&a->peers, PEER_DONE, home_on_done, a->home);
 	peers_serve(&a->peers, PEER_PROGRESS, home_on_progress, a->home);
 	peers_serve(&a->peers, PEER_RENEW, home_on_renew, a->home);
+	peers_serve(&a->peers, PEER_HELD, home_on_held, a->home);
 	peers_serve(&a->peers, PEER_ATTACH, answer_attach, a);
 	return 0;
 }

@@ -38,6 +38,7 @@ static const char help[] =
 	"                  [30]\n"
 	"  --restartable   the job may be run again from its start when its node is lost\n"
 	"  --restarts N    at most N times [3]; means --restartable\n"
+	"  --migratable    the job may move while it runs: iocom migrate; with --detach\n"
 	"  --detach        print the job's name and end once it runs; see iocom attach,\n"
 	"                  wait; with --pty the job keeps a terminal to come back to\n"
 	"  --status-fd N   write one JSON object a line to descriptor N: placed, started,\n"
@@ -63,6 +64,7 @@ enum {
 	OPTION_ESCAPE,
 	OPTION_RESTARTABLE,
 	OPTION_RESTARTS,
+	OPTION_MIGRATABLE,
 	OPTION_DETACH,
 	OPTION_BRING,
 	OPTION_WORKER_OF
@@ -117,6 +119,9 @@ static int take_own(struct run *run, int option, const char *value, struct iocom
 		return take_grace(run, value, err);
 	case OPTION_BRING:
 		return data_names_bring(&run->request.names, value, err);
+	case OPTION_MIGRATABLE:
+		run->migratable = true;
+		return 0;
 	case OPTION_DETACH:
 		run->detach = true;
 		return 0;
@@ -171,6 +176,7 @@ static const char *for_no_gang(const struct run *run)
 	       : run->pty			? "--pty"
 	       : run->request.ask.restarts >= 0 ? "--restartable"
 	       : names->ndata			? "--data PATH"
+	       : run->migratable		? "--migratable"
 	       : names->nbrings			? "--bring"
 	       : run->worker			? "--worker-of"
 						: NULL;
@@ -205,6 +211,7 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		GANG_LONG_OPTIONS,
 		{"env", required_argument, NULL, OPTION_ENV},
 		{"grace", required_argument, NULL, OPTION_GRACE},
+		{"migratable", no_argument, NULL, OPTION_MIGRATABLE},
 		{"detach", no_argument, NULL, OPTION_DETACH},
 		{"bring", required_argument, NULL, OPTION_BRING},
 		{"status-fd", required_argument, NULL, OPTION_STATUS_FD},
@@ -244,6 +251,11 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		return rc;
 	if (run->pty && run->request.ask.restarts >= 0)
 		return iocom_err_set(err, -EINVAL, "--pty and --restartable do not go together");
+	if (run->migratable && !run->detach)
+		return iocom_err_set(err, -EINVAL, "--migratable needs --detach");
+	if (run->migratable && (run->pty || run->request.ask.restarts >= 0))
+		return iocom_err_set(err, -EINVAL, "--migratable and --%s do not go together",
+				     run->pty ? "pty" : "restartable");
 	rc = data_names_check(&run->request.names,
 			      run->multi.nodes ? "-N"
 			      : run->detach    ? "--detach"

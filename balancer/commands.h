@@ -16,6 +16,7 @@ int cmd_explain(int argc, char **argv);
 int cmd_feedback(int argc, char **argv);
 int cmd_jobs(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
+int cmd_migrate(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);
 int cmd_owner(int argc, char **argv);
 int cmd_place(int argc, char **argv);

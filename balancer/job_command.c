@@ -39,6 +39,14 @@ int job_command_option(struct job_command *command, int argc, char **argv, const
 int job_command_ask(const struct job_command *command, const char *op, const char *job, int signal,
 		    json_t **answer, struct iocom_err *err)
 {
+	return job_command_send(command,
+				&(struct job_command_ask){.op = op, .job = job, .signal = signal},
+				answer, err);
+}
+
+int job_command_send(const struct job_command *command, const struct job_command_ask *ask,
+		     json_t **answer, struct iocom_err *err)
+{
 	char name[SPEC_JOB_MAX];
 	struct reach reach;
 	msgpack_sbuffer buffer;
@@ -46,14 +54,16 @@ int job_command_ask(const struct job_command *command, const char *op, const cha
 	int rc = reach_open(&reach, command->run_dir, err);
 
 	if (!rc)
-		rc = reach_job(&reach, job, name, err);
+		rc = reach_job(&reach, ask->job, name, err);
 	if (!rc) {
-		pack_begin(&pk, &buffer, 3 + (signal >= 0));
-		pack_str(&pk, "op", op);
+		pack_begin(&pk, &buffer, 3u + (ask->signal >= 0) + !!ask->node);
+		pack_str(&pk, "op", ask->op);
 		pack_u64(&pk, "v", 1);
 		pack_str(&pk, "job", name);
-		if (signal >= 0)
-			pack_u64(&pk, "signal", (uint64_t)signal);
+		if (ask->signal >= 0)
+			pack_u64(&pk, "signal", (uint64_t)ask->signal);
+		if (ask->node)
+			pack_str(&pk, "node", ask->node);
 		rc = reach_home(&reach, name, &buffer, answer, err);
 		msgpack_sbuffer_destroy(&buffer);
 	}

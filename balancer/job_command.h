@@ -38,9 +38,17 @@ enum { JOB_COMMAND_JSON = 0x200, JOB_COMMAND_RUN_DIR, JOB_COMMAND_END };
 int job_command_option(struct job_command *command, int argc, char **argv, const char *letters,
 		       const struct option *options);
 /*
- * Sends request OP about JOB, named as people do, to its home, wherever that is; SIGNAL negative:
- * without a signal.  Returns 0 or negative errno, as reach_home does.
+ * Sends the request ASK about a job, named as people do, to its home, wherever that is.  Returns 0
+ * or negative errno, as reach_home does.
  */
+struct job_command_ask {
+	const char *op, *job;
+	int signal;	  /* negative: none */
+	const char *node; /* NULL: none */
+};
+int job_command_send(const struct job_command *command, const struct job_command_ask *ask,
+		     json_t **answer, struct iocom_err *err);
+/* The same without a node. */
 int job_command_ask(const struct job_command *command, const char *op, const char *job, int signal,
 		    json_t **answer, struct iocom_err *err);
 

@@ -24,6 +24,7 @@ static const struct command commands[] = {
 	{"attach", cmd_attach, "the output and exit status of a running or ended job"},
 	{"wait", cmd_wait, "wait until jobs have ended; return their exit status"},
 	{"kill", cmd_kill, "send a signal to jobs, wherever they run"},
+	{"migrate", cmd_migrate, "move a running job to another node"},
 	{"owner", cmd_owner, "what this machine lets jobs of other nodes use"},
 	{"feedback", cmd_feedback,
 	 "the feedback controller: weights, memory for I/O, its last steps"},

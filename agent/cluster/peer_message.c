@@ -18,7 +18,8 @@ static const char *const peer_type_names[PEER_TYPES] = {
 	[PEER_ADMIT] = "admit",	      [PEER_STARTED] = "started", [PEER_DONE] = "done",
 	[PEER_KILL] = "kill",	      [PEER_RENEW] = "renew",	  [PEER_HELLO] = "hello",
 	[PEER_PROGRESS] = "progress", [PEER_KEY] = "key",	  [PEER_ATTACH] = "attach",
-	[PEER_USER] = "user",	      [PEER_RELEASE] = "release",
+	[PEER_USER] = "user",	      [PEER_RELEASE] = "release", [PEER_MOVABLE] = "movable",
+	[PEER_MOVE] = "move",	      [PEER_HELD] = "held",
 };
 
 const char *peer_type_name(enum peer_type type)
@@ -44,6 +45,29 @@ static void pack_reports(const struct peer_request *r, msgpack_sbuffer *out)
 	job_report_pack_first(&r->done.reports[0], r->done.count - 1, out);
 	for (size_t i = 1; i < r->done.count; i++)
 		job_report_pack(&r->done.reports[i], out);
+}
+
+static void pack_move(const struct peer_move *m, msgpack_packer *pk, msgpack_sbuffer *out)
+{
+	pack_begin(pk, out, 6);
+	pack_u64(pk, "number", m->number);
+	pack_str(pk, "node", m->node);
+	pack_str(pk, "address", m->address);
+	pack_u64(pk, "port", m->port);
+	pack_str(pk, "nonce", m->nonce);
+	pack_bin(pk, "key", m->key, sizeof(m->key));
+}
+
+static void pack_held(const struct peer_held *h, msgpack_packer *pk, msgpack_sbuffer *out)
+{
+	pack_begin(pk, out, 7);
+	pack_u64(pk, "number", h->number);
+	pack_bool(pk, "there", h->there);
+	pack_bool(pk, "failed", h->failed);
+	pack_u64(pk, "frozen_ms", h->frozen_ms);
+	pack_u64(pk, "dump_ms", h->dump_ms);
+	pack_u64(pk, "bytes", h->bytes);
+	pack_str(pk, "text", h->text);
 }
 
 void peer_request_pack(const struct peer_request *r, msgpack_sbuffer *out)
@@ -84,6 +108,15 @@ void peer_request_pack(const struct peer_request *r, msgpack_sbuffer *out)
 	case PEER_RELEASE:
 		pack_begin(&pk, out, 1);
 		pack_str(&pk, "nonce", r->release.nonce);
+		break;
+	case PEER_MOVABLE:
+		pack_begin(&pk, out, 0);
+		break;
+	case PEER_MOVE:
+		pack_move(&r->move, &pk, out);
+		break;
+	case PEER_HELD:
+		pack_held(&r->held, &pk, out);
 		break;
 	case PEER_USER:
 		pack_begin(&pk, out, 2);
@@ -183,6 +216,35 @@ static int unpack_attach(struct peer_request *r, const msgpack_object *body)
 	return 0;
 }
 
+static int unpack_move(struct peer_move *m, const msgpack_object *body)
+{
+	const msgpack_object *key = unpack_get(body, "key");
+	uint64_t port;
+
+	if (unpack_u64(body, "number", &m->number) || !m->number ||
+	    unpack_str(body, "node", m->node, sizeof(m->node)) || !m->node[0] ||
+	    unpack_str(body, "address", m->address, sizeof(m->address)) || !m->address[0] ||
+	    unpack_u64(body, "port", &port) || port < 1 || port > UINT16_MAX ||
+	    unpack_str(body, "nonce", m->nonce, sizeof(m->nonce)) || !key ||
+	    key->type != MSGPACK_OBJECT_BIN || key->via.bin.size != sizeof(m->key))
+		return -EBADMSG;
+	m->port = (uint16_t)port;
+	memcpy(m->key, key->via.bin.ptr, sizeof(m->key));
+	return 0;
+}
+
+static int unpack_held(struct peer_held *h, const msgpack_object *body)
+{
+	return unpack_u64(body, "number", &h->number) || unpack_bool(body, "there", &h->there) ||
+			       unpack_bool(body, "failed", &h->failed) ||
+			       unpack_u64(body, "frozen_ms", &h->frozen_ms) ||
+			       unpack_u64(body, "dump_ms", &h->dump_ms) ||
+			       unpack_u64(body, "bytes", &h->bytes) ||
+			       unpack_str(body, "text", h->text, sizeof(h->text))
+		       ? -EBADMSG
+		       : 0;
+}
+
 /* The two are copied into one piece, which begins with the credential. */
 static int unpack_user(struct peer_request *r, const msgpack_object *body)
 {
@@ -238,7 +300,12 @@ int peer_request_unpack(struct peer_request *r, enum peer_type type, const char 
 		return unpack_kill(r, body);
 	case PEER_RENEW: /* home knows the lease's length itself */
 	case PEER_KEY:
+	case PEER_MOVABLE:
 		return 0;
+	case PEER_MOVE:
+		return unpack_move(&r->move, body);
+	case PEER_HELD:
+		return unpack_held(&r->held, body);
 	case PEER_ATTACH:
 		return unpack_attach(r, body);
 	case PEER_RELEASE:
@@ -314,6 +381,39 @@ static int unpack_bulletin_key(struct bulletin_key *key, const msgpack_object *b
 	return 0;
 }
 
+static const char *const peer_decision_names[PEER_DECISIONS] = {
+	[PEER_WAIT] = "wait", [PEER_STAY] = "stay",   [PEER_LEAVE] = "leave",
+	[PEER_GO] = "go",     [PEER_ABORT] = "abort",
+};
+
+/* Returns 0 or -EBADMSG. */
+static int unpack_decision(enum peer_decision *decision, const msgpack_object *body)
+{
+	char name[16];
+
+	if (unpack_str(body, "decision", name, sizeof(name)))
+		return -EBADMSG;
+	for (int i = 0; i < PEER_DECISIONS; i++)
+		if (!strcmp(name, peer_decision_names[i])) {
+			*decision = (enum peer_decision)i;
+			return 0;
+		}
+	return -EBADMSG;
+}
+
+/* Borrows from BODY.  Returns 0 or -EBADMSG. */
+static int unpack_packed_order(struct peer_answer *answer, const msgpack_object *body)
+{
+	const msgpack_object *order = unpack_get(body, "order");
+
+	if (!order || order->type != MSGPACK_OBJECT_BIN || !order->via.bin.size ||
+	    order->via.bin.size > PEER_ORDER_MAX)
+		return -EBADMSG;
+	answer->order.packed = order->via.bin.ptr;
+	answer->order.length = order->via.bin.size;
+	return 0;
+}
+
 void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msgpack_sbuffer *out)
 {
 	msgpack_packer pk;
@@ -327,15 +427,22 @@ void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msg
 		pack_ticket(answer, &pk);
 		return;
 	}
-	msgpack_pack_map(&pk, type == PEER_KEY					       ? 5
-			      : type == PEER_DONE || (type == PEER_USER && answer->ok) ? 3
-										       : 2);
+	msgpack_pack_map(&pk,
+			 type == PEER_KEY ? 5
+			 : type == PEER_DONE || type == PEER_HELD ||
+					 (answer->ok && (type == PEER_USER || type == PEER_MOVABLE))
+				 ? 3
+				 : 2);
 	pack_bool(&pk, "ok", answer->ok);
 	pack_str(&pk, "text", answer->text);
 	if (type == PEER_KEY)
 		pack_bulletin_key(&answer->key, &pk);
 	if (type == PEER_DONE)
 		pack_u64(&pk, "taken", answer->taken);
+	if (type == PEER_HELD)
+		pack_str(&pk, "decision", peer_decision_names[answer->decision]);
+	if (type == PEER_MOVABLE && answer->ok)
+		pack_bin(&pk, "order", answer->order.packed, answer->order.length);
 	if (type == PEER_USER && answer->ok)
 		pack_bin(&pk, "json", answer->user.json, answer->user.length);
 }
@@ -409,6 +516,10 @@ int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const ms
 		return answer->ok ? unpack_ticket(&answer->attach, body) : 0;
 	if (type == PEER_USER)
 		return answer->ok ? unpack_document(answer, body) : 0;
+	if (type == PEER_MOVABLE)
+		return answer->ok ? unpack_packed_order(answer, body) : 0;
+	if (type == PEER_HELD)
+		return unpack_decision(&answer->decision, body);
 	if (type == PEER_KEY && answer->ok && unpack_bulletin_key(&answer->key, body))
 		return -EBADMSG;
 	/* An older home takes only the first report and sends no count. */

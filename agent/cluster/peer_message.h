@@ -16,6 +16,11 @@
  *   attach   any to home       { uid, hops: 0 }              { ok, text, job, later, node,
  *            any to guest      { uid, hops: 1 }                address, port, ticket, key }
  *   release  home to guest     { nonce }: a gang's part does not begin { ok, text }
+ *   movable  home to guest     { }: may it move?             { ok, text, order }
+ *   move     home to guest     { number, node, address, port,
+ *                                nonce, key }: to there     { ok, text }
+ *   held     guest to home     { number, there, failed, frozen_ms,
+ *                                dump_ms, bytes, text }     { ok, text, decision }
  *   user     any to any        { cred, ask }: a user's request        { ok, text, json }
  *                              (user/user_ask.h); CRED says whose
  */
@@ -46,10 +51,14 @@ enum peer_type {
 	PEER_ATTACH,
 	PEER_USER,
 	PEER_RELEASE,
+	PEER_MOVABLE,
+	PEER_MOVE,
+	PEER_HELD,
 	PEER_TYPES
 };
 
-#define PEER_TEXT_MAX 256
+#define PEER_TEXT_MAX  256
+#define PEER_ORDER_MAX (16u << 10)
 /* The document of an answer to a user; with its seal it fits into one message. */
 #define PEER_DOCUMENT_MAX (200u << 10)
 /*
@@ -57,6 +66,28 @@ enum peer_type {
  * about 150.
  */
 #define PEER_VALUES_MAX 8192
+
+/* Where a job that runs is to go on. */
+struct peer_move {
+	uint64_t number; /* of the move at its home, from 1 */
+	char node[IOCOM_NAME_MAX], address[IOCOM_ADDRESS_MAX];
+	uint16_t port;		    /* of job streams */
+	char nonce[SPEC_NONCE_MAX]; /* of its lease there */
+	uint8_t key[SECRET_KEY];    /* of the stream */
+};
+
+/* A job that moves is held, and its home decides. */
+struct peer_held {
+	uint64_t number; /* 0: the guest does not know it any more */
+	bool there;	 /* at the node where it comes, else where it was */
+	/* Where it was: whether it could not move, and how long it has been frozen. */
+	bool failed;
+	uint64_t frozen_ms, dump_ms, bytes;
+	char text[PEER_TEXT_MAX]; /* why it failed */
+};
+
+/* What home decides of a job that is held. */
+enum peer_decision { PEER_WAIT, PEER_STAY, PEER_LEAVE, PEER_GO, PEER_ABORT, PEER_DECISIONS };
 
 /* A question.  It borrows what it points to, except after peer_request_unpack. */
 struct peer_request {
@@ -83,6 +114,8 @@ struct peer_request {
 		struct {
 			char nonce[SPEC_NONCE_MAX]; /* of the lease; "": whichever there is */
 		} release;
+		struct peer_move move; /* PEER_MOVE */
+		struct peer_held held; /* PEER_HELD */
 		struct {
 			char address[IOCOM_ADDRESS_MAX];
 			uint16_t port;
@@ -127,6 +160,11 @@ struct peer_answer {
 	union {
 		struct peer_grant grant;
 		struct peer_attach attach;
+		struct {
+			const void *packed; /* PEER_MOVABLE: borrowed; job_order_unpack reads it */
+			size_t length;	    /* 1 to PEER_ORDER_MAX, if OK */
+		} order;
+		enum peer_decision decision; /* PEER_HELD */
 		struct {
 			const char *json; /* borrowed; checked by whoever reads it */
 			size_t length;	  /* 1 to PEER_DOCUMENT_MAX, if OK */

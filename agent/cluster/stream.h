@@ -40,11 +40,13 @@ struct streams;
 struct stream_port {
 	/*
 	 * Checks what can be checked without munged; HELLO is what the client's handshake named.
-	 * Returns 0 and the CREDENTIAL's text, malloc'ed; negative errno with the reason in ERR.
+	 * Returns 0 and the CREDENTIAL's text, malloc'ed, or NULL: the key is enough; negative
+	 * errno with the reason in ERR.
 	 */
 	int (*check)(void *arg, const struct stream_hello *hello, const void *payload,
 		     uint32_t length, char **credential, struct iocom_err *err);
-	/* Returns 0: FD and the keys in SECURE are taken; negative errno with the reason in ERR. */
+	/* WHO is NULL if the key was enough.  Returns 0: FD and the keys in SECURE are taken;
+	 * negative errno with the reason in ERR. */
 	int (*take)(void *arg, int fd, const struct stream_secure *secure, const void *payload,
 		    uint32_t length, const struct credential *who, struct iocom_err *err);
 };

@@ -61,24 +61,32 @@ static void stream_refuse_asked(struct stream *s, const char *why)
 		stream_refuse(s, why);
 }
 
+/* Gives S away, and frees it.  Returns 0; negative errno with the reason in ERR: S is there. */
+static int stream_give(struct stream *s, const struct credential *who, struct iocom_err *err)
+{
+	struct streams *streams = s->streams;
+	int rc = stream_port_of(s)->take(streams->ports.arg, s->fd, &s->secure, stream_payload(s),
+					 s->length, who, err);
+
+	if (rc)
+		return rc;
+	streams->base->counters->streams_accepted++;
+	s->fd = -1;
+	stream_free(s);
+	return 0;
+}
+
 /* Munged has said who made the credential. */
 static void stream_opened(void *arg, struct seal_answer *a)
 {
 	struct stream *s = arg;
-	struct streams *streams = s->streams;
 	int rc = a->rc;
 
 	s->opens = NULL;
 	if (!rc)
-		rc = stream_port_of(s)->take(streams->ports.arg, s->fd, &s->secure,
-					     stream_payload(s), s->length, &a->credential, &a->err);
-	if (rc) {
+		rc = stream_give(s, &a->credential, &a->err);
+	if (rc)
 		stream_refuse_asked(s, a->err.text);
-		return;
-	}
-	streams->base->counters->streams_accepted++;
-	s->fd = -1;
-	stream_free(s);
 }
 
 /* Has the credential opened.  Meanwhile nothing is read, and no time runs but munged's. */
@@ -90,6 +98,13 @@ static void stream_open(struct stream *s)
 	int rc = stream_port_of(s)->check(streams->ports.arg, &s->secure.hello, stream_payload(s),
 					  s->length, &credential, &err);
 
+	if (!rc && !credential) {
+		loop_cancel(streams->base->loop, &s->timer);
+		loop_remove(streams->base->loop, &s->entry);
+		if (stream_give(s, NULL, &err))
+			stream_refuse_asked(s, err.text);
+		return;
+	}
 	if (!rc)
 		rc = seal_open_credential(streams->seal,
 					  s->data[3] == FRAME_START ? SEAL_STARTS : SEAL_ATTACHES,

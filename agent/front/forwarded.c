@@ -87,13 +87,10 @@ static const struct forwarded_kind {
 	 */
 	bool owner;
 } forwarded_table[] = {
-	{"jobs", jobs_request, false},
-	{"wait", forwarded_wait, false},
-	{"kill", kill_request, false},
-	{"explain", explain_request, false},
-	{"top", look_request, false},
-	{"owner", forwarded_owner, true},
-	{"talks", talks_request, false},
+	{"jobs", jobs_request, false},	     {"wait", forwarded_wait, false},
+	{"kill", kill_request, false},	     {"migrate", migrate_request, false},
+	{"explain", explain_request, false}, {"top", look_request, false},
+	{"owner", forwarded_owner, true},    {"talks", talks_request, false},
 	{"another", forwarded_alien, false}, /* the last one: none of them */
 };
 

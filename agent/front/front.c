@@ -45,6 +45,7 @@ static void front_closed(void *arg, struct client *client)
 	waits_forget(front, client);
 	told_forget(front, client);
 	kill_forget(front, client);
+	migrate_forget(front, client);
 	attach_forget(front, client);
 	gather_forget(front, client);
 	top_forget(front, client);

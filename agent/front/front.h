@@ -89,9 +89,9 @@ void front_chores(struct front *front);
 typedef void front_request(struct front *front, struct client *client,
 			   const msgpack_object *request);
 front_request attach_request, explain_request, feedback_request, gather_request, jobs_request,
-	kill_request, look_request, nodes_request, owner_request, profiles_request, reach_request,
-	record_request, report_request, status_request, submit_request, talks_request, top_request,
-	wait_request;
+	kill_request, look_request, migrate_request, nodes_request, owner_request, profiles_request,
+	reach_request, record_request, report_request, status_request, submit_request,
+	talks_request, top_request, wait_request;
 
 /* --- top_request.c --- */
 
@@ -138,6 +138,12 @@ size_t looks_count(const struct front *front);
 void looks_sampled(struct front *front, const struct monitor_sample *sample);
 void looks_chores(struct front *front); /* once a second */
 void looks_stop(struct front *front);
+
+/* --- migrate_request.c --- */
+
+struct journal_move;
+json_t *migrate_json(const struct journal_move *move);
+void migrate_forget(struct front *front, const struct client *client);
 
 /* --- kill_request.c --- */
 

@@ -15,7 +15,7 @@ static const struct {
 	{"kill", kill_request},		{"record", record_request},   {"profile", profiles_request},
 	{"reach", reach_request},	{"gather", gather_request},   {"wait", wait_request},
 	{"attach", attach_request},	{"report", report_request},   {"owner", owner_request},
-	{"feedback", feedback_request}, {"talks", talks_request},
+	{"feedback", feedback_request}, {"talks", talks_request},     {"migrate", migrate_request},
 };
 
 void requests_handle(void *front, struct client *client, const msgpack_object *request)

@@ -70,6 +70,7 @@ void guest_chores(struct guest *guest)
 	guest_owner_chores(guest);
 	guest_forget_left(guest);
 	guest_tell_progress(guest);
+	guest_move_chores(guest);
 	if (guest->chores++ % REPORT_EVERY == 0)
 		guest_report_pending(guest);
 }
@@ -114,6 +115,7 @@ void guest_stop(struct guest *guest)
 	paths_free(guest->paths);
 	guest->paths = NULL;
 	signals_stop(guest);
+	guest_move_stop(guest);
 }
 
 void guest_free(struct guest *guest)

@@ -111,6 +111,11 @@ int guest_on_kill(void *guest, const struct peer_request *request, uint64_t tick
 /* Its home gives up the lease of a gang's part that has not begun. */
 int guest_on_release(void *guest, const struct peer_request *request, uint64_t ticket,
 		     struct peer_answer *answer);
+/* Home wants to move a job that runs here: may it, and where to (guest_move.c). */
+int guest_on_movable(void *guest, const struct peer_request *request, uint64_t ticket,
+		     struct peer_answer *answer);
+int guest_on_move(void *guest, const struct peer_request *request, uint64_t ticket,
+		  struct peer_answer *answer);
 /* Gives a client that wants to attach from another node a ticket and its key. */
 int guest_on_attach(void *guest, const struct peer_request *request, uint64_t ticket,
 		    struct peer_answer *answer);

@@ -44,6 +44,11 @@ static int guest_ends_write_one(struct guest *guest, struct job *job, struct ioc
 	msgpack_sbuffer body;
 	int rc;
 
+	const char *gone = guest_move_end(job);
+
+	if (gone)
+		return journal_left(guest->journal, job->order.job, gone, job->end.end_ns,
+				    job->end.text, err);
 	job_report_make(job, guest->config.cpu_speed, &r);
 	guest_talk_report(job, &r);
 	row = (struct journal_job){
@@ -170,7 +175,8 @@ static void guest_ends_settle_up_to(struct guest *guest, uint64_t up_to, int rc)
 
 	for (struct job *job = guest->jobs.first; job; job = job->next)
 		job->due = guest_ends_settles(job, up_to) && (!rc || !job->unwritten) &&
-			   (!job->written || !guest_is_home(guest, &job->order));
+			   (!job->written || !guest_is_home(guest, &job->order)) &&
+			   !guest_move_end(job);
 	guest_report_ended(guest);
 	for (struct job *job = guest->jobs.first; job; job = next) {
 		next = job->next;
@@ -228,7 +234,7 @@ void guest_settle_all(void *arg)
 		return;
 	}
 	for (struct job *job = guest->jobs.first; job; job = job->next)
-		job->due &= guest_is_home(guest, &job->order);
+		job->due &= guest_is_home(guest, &job->order) && !guest_move_end(job);
 	guest_report_ended(guest);
 	guest_ends_await(guest);
 }

@@ -3,6 +3,8 @@
 #ifndef IOCOM_GUEST_OWN_H
 #define IOCOM_GUEST_OWN_H
 
+#include <msgpack.h>
+
 #include "agent/guest/guest.h"
 #include "agent/guest/jobs.h"
 #include "agent/guest/launcher.h"
@@ -39,6 +41,9 @@ struct guest {
 	struct launch_spare spare; /* a shim waiting for the next job */
 	struct loop_timer respare; /* delays the next spare until a job has begun */
 	uint64_t chores;
+	struct question_thread *calls; /* of nodes where jobs go (guest_move.c); NULL: none yet */
+	struct moving *moving;	       /* they wait for their shims */
+	msgpack_sbuffer order_packed;  /* the last answer to PEER_MOVABLE */
 };
 
 /* --- guest_admit.c --- */
@@ -177,6 +182,19 @@ bool guest_owner_admits(struct guest *guest, const struct job_order *order,
 void guest_owner_found(struct guest *guest, struct job *job);
 /* Once a second: sends due signals to jobs that are expelled. */
 void guest_owner_chores(struct guest *guest);
+
+/* --- guest_move.c --- */
+
+/* JOB's shim says that it holds the job, or that it could not move. */
+void guest_move_held(struct guest *guest, struct job *job, const struct launch_event *event);
+/* Asks homes again. */
+void guest_move_chores(struct guest *guest);
+void guest_move_stop(struct guest *guest);
+/*
+ * Returns the state of an ended job that goes on elsewhere, of which home is not told from here;
+ * NULL: it has ended.
+ */
+const char *guest_move_end(const struct job *job);
 
 /* --- guest_lease.c --- */
 

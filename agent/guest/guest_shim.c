@@ -37,6 +37,8 @@ static void guest_shim_started(struct guest *guest, struct job *job, const struc
 	job->cgroup_id = e->cgroup_id;
 	job->late = false;
 	guest_lease_told(job, e);
+	if (job->move.said.there)
+		job->move.held = false;
 	guest_talk_begin(guest, job);
 	if (!job->start_ns)
 		job->start_ns = loop_real_ns(guest->base->loop);
@@ -129,6 +131,8 @@ static void guest_shim_take_event(struct job *job)
 	}
 	if (e.type == LAUNCH_STARTED) {
 		guest_shim_started(guest, job, &e);
+	} else if (e.type == LAUNCH_MOVED || e.type == LAUNCH_READY) {
+		guest_move_held(guest, job, &e);
 	} else if (e.type == LAUNCH_EXITED) {
 		job->end = e;
 		job->lost = e.kind == 3 && e.value == LEASE_OUTCOME;

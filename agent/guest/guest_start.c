@@ -46,7 +46,8 @@ static int guest_start_accept(struct guest *guest, const struct job *job, struct
 	job_order_forget(&kept);
 	msgpack_sbuffer_init(&order);
 	job_order_pack(&kept, &order);
-	rc = journal_accept(guest->journal, &row, order.data, order.size, err);
+	rc = o->move ? journal_arrive(guest->journal, &row, order.data, order.size, err)
+		     : journal_accept(guest->journal, &row, order.data, order.size, err);
 	msgpack_sbuffer_destroy(&order);
 	if (rc < 0)
 		guest->base->counters->journal_failures++;
@@ -123,6 +124,7 @@ static int guest_start_launch(struct guest *guest, struct job *job, const struct
 		.spec = start->spec,
 		.spec_length = start->length,
 		.spare = &guest->spare,
+		.criu = job->order.move ? guest->base->set->criu : NULL,
 	};
 	struct account account;
 	pid_t shim;
@@ -321,20 +323,42 @@ struct starter {
 	uid_t uid;
 	gid_t gid;
 	bool local;
+	bool agent;			   /* of the node where the job is now; it has no uid */
 	const struct records *records;	   /* the keys of its stream; NULL: LOCAL */
 	const struct guest_placed *placed; /* the job's place, if the client learns it with this */
 };
+
+/* A job that moves here has its user's own group. */
+static int guest_start_gid(const struct guest *guest, const struct job *job, gid_t *gid,
+			   struct iocom_err *err)
+{
+	struct account account;
+	int rc = accounts_find(guest->accounts, job->order.uid, &account);
+
+	if (rc)
+		return iocom_err_set(err, rc, "node %s does not know user %u now",
+				     guest->base->set->name, (unsigned)job->order.uid);
+	*gid = account.gid;
+	account_free(&account);
+	return 0;
+}
 
 /* The client of JOB came with M: checks whose it is, and starts the job. */
 static int guest_start_leased(struct guest *guest, int fd, struct start_message *m, struct job *job,
 			      const struct starter *by, struct iocom_err *err)
 {
+	gid_t gid = by->gid;
 	int rc;
 
-	if (by->uid != job->order.uid)
+	if (by->agent != (job->order.move != 0))
+		return iocom_err_set(err, -EACCES, "job %s runs already and moves here",
+				     m->spec.job);
+	if (!by->agent && by->uid != job->order.uid)
 		return iocom_err_set(err, -EACCES, "job %s was submitted by uid %u, not by uid %u",
 				     m->spec.job, (unsigned)job->order.uid, (unsigned)by->uid);
-	rc = start_message_open(m, err);
+	rc = by->agent ? guest_start_gid(guest, job, &gid, err) : 0;
+	if (!rc)
+		rc = start_message_open(m, err);
 	if (rc)
 		return rc;
 	job->attached = !m->spec.detach;
@@ -343,8 +367,8 @@ static int guest_start_leased(struct guest *guest, int fd, struct start_message 
 				   : guest_spool_quota(guest, job->order.uid, m->spec.spool_bytes);
 	return guest_start_job(guest, job,
 			       &(struct start){.fd = fd,
-					       .uid = by->uid,
-					       .gid = by->gid,
+					       .uid = job->order.uid,
+					       .gid = gid,
 					       .spec = m->packed,
 					       .length = m->length,
 					       .local = by->local,
@@ -412,13 +436,14 @@ int guest_start_check(void *arg, const struct stream_hello *hello, const void *p
 	*credential = NULL;
 	if (rc)
 		return rc;
-	if (!m.credential)
-		rc = iocom_err_set(err, -EACCES, "a job from another machine needs a credential");
-	else if (strcmp(m.spec.job, hello->job) != 0)
+	if (strcmp(m.spec.job, hello->job) != 0)
 		rc = iocom_err_set(err, -EACCES, "the stream is for job %s, the message for job %s",
 				   hello->job, m.spec.job);
 	else
 		rc = guest_start_lease(arg, &m.spec, &job, err);
+	/* Of a job that moves here home gave the key to nobody but the agent of its node. */
+	if (!rc && !m.credential && !job->order.move)
+		rc = iocom_err_set(err, -EACCES, "a job from another machine needs a credential");
 	if (!rc) {
 		*credential = m.credential;
 		m.credential = NULL;
@@ -430,14 +455,17 @@ int guest_start_check(void *arg, const struct stream_hello *hello, const void *p
 int guest_start_of(void *arg, int fd, const struct stream_secure *secure, const void *payload,
 		   uint32_t length, const struct credential *who, struct iocom_err *err)
 {
-	const struct starter by = {.uid = who->uid, .gid = who->gid, .records = &secure->records};
+	const struct starter by = {.uid = who ? who->uid : 0,
+				   .gid = who ? who->gid : 0,
+				   .agent = !who,
+				   .records = &secure->records};
 	struct guest *guest = arg;
 	struct start_message m;
 	int rc = start_message_unpack(&m, payload, length, err);
 
 	if (rc)
 		return rc;
-	rc = spec_bound(&m.spec, m.packed, m.length, who, guest->base->set->name, err);
+	rc = who ? spec_bound(&m.spec, m.packed, m.length, who, guest->base->set->name, err) : 0;
 	if (!rc)
 		rc = guest_start_spec(guest, fd, &m, &by, err);
 	start_message_free(&m);

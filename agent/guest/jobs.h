@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agent/cluster/peer_message.h"
 #include "agent/jobs/job_order.h"
 #include "agent/jobs/job_report.h"
 #include "user/monitor/job_times.h"
@@ -79,7 +80,14 @@ struct job {
 	uint64_t progress_ms;	       /* the age up to which home was told what it did */
 	struct iocom_job_load reading; /* its cgroups' load in this reading */
 	struct behaviour behaviour;
-	bool found;		/* an earlier agent started it */
+	bool found; /* an earlier agent started it */
+	struct {
+		uint64_t number; /* of the move that home asked for; 0: none, or not known */
+		bool held;	 /* home decides */
+		bool asking;
+		uint64_t asked_ns; /* CLOCK_BOOTTIME */
+		struct peer_held said;
+	} move;
 	struct part_talk *talk; /* its connections; NULL: they are not counted one by one */
 	void *told_talk;	/* what the last report said of them (job_report.h) */
 };

@@ -20,4 +20,7 @@ const struct launcher launcher_shims = {
 	.signal_ask = launch_signal_ask,
 	.expel_ask = launch_expel_ask,
 	.signal_answer = launch_signal_answer,
+	.move_ask = launch_move_ask,
+	.move_answer = launch_move_answer,
+	.decide_ask = launch_decide_ask,
 };

@@ -26,6 +26,9 @@ struct launcher {
 	typeof(launch_signal_ask) *signal_ask;
 	typeof(launch_expel_ask) *expel_ask;
 	typeof(launch_signal_answer) *signal_answer;
+	typeof(launch_move_ask) *move_ask;
+	typeof(launch_move_answer) *move_answer;
+	typeof(launch_decide_ask) *decide_ask;
 };
 
 /* The real launcher: shims as processes. */

@@ -136,6 +136,15 @@ int signals_expel(struct guest *guest, const struct job *job, int signal, const 
 		NULL);
 }
 
+int signals_decide(struct guest *guest, const struct job *job, enum launch_decision decision,
+		   signals_done done, void *arg)
+{
+	return signals_await(
+		guest, job,
+		guest->launcher->decide_ask(guest->run_jobs_dir, job->order.job, decision), done,
+		arg);
+}
+
 /* Which jobs exist is secret from other users: all cases get the same sentence. */
 static int none_of_his(const struct guest *guest, const char *name, int rc, struct iocom_err *err)
 {

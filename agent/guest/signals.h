@@ -28,6 +28,9 @@ int signals_send(struct guest *guest, const char *job, uid_t uid, int signal, si
  * answer.  Returns 0 or negative errno.
  */
 int signals_expel(struct guest *guest, const struct job *job, int signal, const char *why);
+/* Tells JOB's shim what home decided of its move.  Returns 0: DONE is called; negative errno. */
+int signals_decide(struct guest *guest, const struct job *job, enum launch_decision decision,
+		   signals_done done, void *arg);
 size_t signals_count(const struct guest *guest);
 /* Ends all waiting signals with -ECANCELED. */
 void signals_stop(struct guest *guest);

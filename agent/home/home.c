@@ -22,6 +22,7 @@
 
 #include "agent/base/loop_share.h"
 #include "agent/home/home_leases.h"
+#include "agent/home/home_move.h"
 #include "agent/home/home_own.h"
 #include "agent/home/learn.h"
 #include "agent/home/outcomes.h"
@@ -189,6 +190,7 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 	} else {
 		lease_ended(home, r->job);
 		progress_forget(home->progress, r->job);
+		home_move_ended(home, r->job);
 		home_tell_finished(home, from, r);
 		home_tell_ended(home, r->job);
 		if (row.slowdown > 0 && is_finished(r) && !part)
@@ -417,6 +419,7 @@ void home_free(struct home *home)
 	if (!home)
 		return;
 	place_stop(home);
+	home_move_stop(home);
 	lease_unload(home);
 	learn_stop(home);
 	outcomes_free(home->outcomes);

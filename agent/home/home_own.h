@@ -33,6 +33,7 @@ struct home {
 	struct lease_held *leases;
 	size_t nleases;
 	struct home_watch *watches;
+	struct home_moving *moves; /* under way (home_move.h) */
 	struct learn_later *later; /* learn.c */
 	size_t nlater;
 };

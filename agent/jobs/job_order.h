@@ -39,8 +39,10 @@ struct job_order {
 	uint8_t secret[SECRET_BYTES];
 	uint32_t gang_tasks; /* it is a gang's part with so many tasks; 0: an ordinary job */
 	bool oversubscribe;  /* the target's slots do not bind it */
-	double home_io;	     /* L_IO of home with the job, if that decided; else 0 */
-	double home_cpu;     /* L_CPU of home with the job, if that decided; else 0 */
+	/* It runs already and moves here: the number of the move at its home; 0: it begins here. */
+	uint64_t move;
+	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */
+	double home_cpu; /* L_CPU of home with the job, if that decided; else 0 */
 };
 
 void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);

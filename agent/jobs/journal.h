@@ -206,6 +206,40 @@ int journal_gangs(struct journal *j, void (*each)(void *arg, const struct journa
 int journal_gang_fails(struct journal *j, const char *gang, int kind, int value, const char *text,
 		       struct iocom_err *err);
 
+/*
+ * The moves of a job that was submitted here (journal_move.c).  A move is `asked` and then, once,
+ * `resumed` (the job goes on at TARGET) or `aborted` (it stays at SOURCE).
+ */
+struct journal_move {
+	uint64_t number; /* 1 is a job's first */
+	char source[IOCOM_NAME_MAX], target[IOCOM_NAME_MAX];
+	char state[12];
+	uint64_t asked_ns, decided_ns; /* CLOCK_REALTIME; 0: not yet */
+	uint64_t frozen_ms, dump_ms, bytes;
+	char text[256]; /* why it was aborted */
+};
+/* Notes that JOB is to move.  Fills MOVE's number.  Returns 0 or negative errno. */
+int journal_move_ask(struct journal *j, const char *job, struct journal_move *move,
+		     struct iocom_err *err);
+/*
+ * Decides MOVE of JOB, whose members say how: the one decision.  Returns 0: it is decided so now,
+ * and a job that is resumed is at its target; -EALREADY: it was decided before, or is not known.
+ */
+int journal_move_decide(struct journal *j, const char *job, const struct journal_move *move,
+			struct iocom_err *err);
+/* Returns move NUMBER of JOB, 0: its last; -ENOENT. */
+int journal_move_get(struct journal *j, const char *job, uint64_t number, struct journal_move *move,
+		     struct iocom_err *err);
+/* Calls EACH for the moves of JOB, the first one first. */
+int journal_moves(struct journal *j, const char *job,
+		  void (*each)(void *arg, const struct journal_move *move), void *arg);
+/* Of a job that was here and has left, or did not come after all: it may come again. */
+int journal_left(struct journal *j, const char *job, const char *state, uint64_t end_ns,
+		 const char *text, struct iocom_err *err);
+/* The same as journal_accept, of a job that comes from another node. */
+int journal_arrive(struct journal *j, const struct journal_job *job, const void *order,
+		   size_t length, struct iocom_err *err);
+
 /* A job that was submitted here and has ended; the texts are borrowed for the call. */
 struct journal_outcome {
 	const char *job, *class_name, *policy, *node, *home;

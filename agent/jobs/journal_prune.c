@@ -77,6 +77,9 @@ int journal_prune(struct journal *j, uint32_t keep, uint64_t oldest_ns, struct i
 		rc = journal_change(j, err,
 				    "DELETE FROM talk WHERE job NOT IN (SELECT job FROM home)", "");
 	if (!rc)
+		rc = journal_change(j, err,
+				    "DELETE FROM move WHERE job NOT IN (SELECT job FROM home)", "");
+	if (!rc)
 		rc = raise_marks(j, target);
 	if (!rc)
 		rc = journal_change(

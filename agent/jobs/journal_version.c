@@ -9,6 +9,7 @@
  *   3  and how many times longer that was than alone
  *   4  and what its ranks sent and received
  *   5  a job may be a gang or one of its parts
+ *   6  the moves of jobs that were submitted here
  *
  * The schema makes the tables of the newest version.  A change of the layout changes the schema
  * and adds a step; the older steps that used the schema then need a copy of the old one.
@@ -22,6 +23,12 @@
 
 #define TALK_TABLE                                                                                 \
 	"CREATE TABLE IF NOT EXISTS talk(job TEXT PRIMARY KEY, report BLOB) WITHOUT ROWID;"
+
+#define MOVE_TABLE                                                                                 \
+	"CREATE TABLE IF NOT EXISTS move(job TEXT, number INTEGER, source TEXT, target TEXT,"      \
+	" state TEXT, asked_ns INTEGER, decided_ns INTEGER DEFAULT 0,"                             \
+	" frozen_ms INTEGER DEFAULT 0, dump_ms INTEGER DEFAULT 0, bytes INTEGER DEFAULT 0,"        \
+	" text TEXT DEFAULT '', PRIMARY KEY(job, number)) WITHOUT ROWID;"
 
 static const char journal_schema[] =
 	"CREATE TABLE IF NOT EXISTS home(job TEXT PRIMARY KEY, uid INTEGER, class TEXT,"
@@ -48,7 +55,7 @@ static const char journal_schema[] =
 	"CREATE INDEX IF NOT EXISTS nonce_until ON nonce(until_s);"
 	"CREATE TABLE IF NOT EXISTS lease(job TEXT PRIMARY KEY, first TEXT, attempt INTEGER,"
 	" restarts INTEGER, lease_ms INTEGER, next TEXT DEFAULT '', secret BLOB,"
-	" number INTEGER DEFAULT 0) WITHOUT ROWID;" TALK_TABLE
+	" number INTEGER DEFAULT 0) WITHOUT ROWID;" TALK_TABLE MOVE_TABLE
 	"CREATE TABLE IF NOT EXISTS fact(name TEXT PRIMARY KEY, value REAL);";
 
 struct journal_column {
@@ -206,9 +213,16 @@ static int journal_version_5(const struct database *d, struct iocom_err *err)
 	return journal_add_columns(d, late, sizeof(late) / sizeof(*late), err);
 }
 
+static int journal_version_6(const struct database *d, struct iocom_err *err)
+{
+	return sqlite3_exec(d->db, MOVE_TABLE, NULL, NULL, NULL) == SQLITE_OK
+		       ? 0
+		       : database_failed(d, "migrate", err);
+}
+
 static int (*const journal_steps[])(const struct database *d, struct iocom_err *err) = {
 	journal_version_1, journal_version_2, journal_version_3,
-	journal_version_4, journal_version_5,
+	journal_version_4, journal_version_5, journal_version_6,
 };
 
 const struct database_layout journal_layout = {

@@ -37,6 +37,7 @@ static int run_place_describe(const struct run *run, const char *cwd, struct spe
 	if (run->pty)
 		run_tty_describe(&run->tty, &spec->tty);
 	spec->detach = run->detach;
+	spec->migratable = run->migratable;
 	spec->worker = run->request.ask.worker;
 	return run->part ? run_place_part(run->part, spec, err) : 0;
 }

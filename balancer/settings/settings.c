@@ -489,6 +489,8 @@ static const struct config_key keys[] = {
 	 FIELD(spool_total_mb), 0, 1048576, NULL},
 	{"spool-user-mb", "N", "MiB of one user, root exempt; 0: half of all", "0", CONFIG_COUNT,
 	 FIELD(spool_user_mb), 0, 1048576, NULL},
+	{"criu", "PATH", "moves jobs [criu in /usr/sbin or /usr/local/sbin]", NULL, CONFIG_STRING,
+	 FIELD(criu), 0, 0, check_absolute},
 	{"data-dir", "DIR", "data that goes along with jobs [STATE_DIR-data]", NULL, CONFIG_STRING,
 	 FIELD(data_dir), 0, 0, check_absolute},
 	{"data-cache-mb", "N", "MiB of it that are kept for one user", "10240", CONFIG_COUNT,

@@ -81,10 +81,12 @@ struct settings {
 	uint32_t light_ms; /* classes that need less processor and disk stay at home; 0: none */
 	uint32_t spool_mb, spool_total_mb; /* MiB of detached jobs' output: of one, of all */
 	uint32_t spool_user_mb;		   /* MiB of one user other than root; 0: half of all */
-	char data_dir[SETTINGS_PATH_MAX];  /* of data that goes along with jobs */
-	uint32_t data_cache_mb;		   /* MiB of it that are kept for one user */
-	struct settings_peer metrics;	   /* where /metrics is served; address "": nowhere */
-	uint32_t metrics_max_jobs;	   /* jobs that have series of their own */
+	char criu[SETTINGS_PATH_MAX]; /* which saves and restores jobs that move; "": the usual one
+				       */
+	char data_dir[SETTINGS_PATH_MAX]; /* of data that goes along with jobs */
+	uint32_t data_cache_mb;		  /* MiB of it that are kept for one user */
+	struct settings_peer metrics;	  /* where /metrics is served; address "": nowhere */
+	uint32_t metrics_max_jobs;	  /* jobs that have series of their own */
 	bool foreground;
 
 	/* What was set and is not used any more, and where: settings_retired puts it into words. */

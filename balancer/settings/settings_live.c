@@ -65,6 +65,7 @@ static const struct live_row {
 		 {"disk-parallel", RESTART},
 		 {"network-mb-per-s", RESTART},
 		 {"shim", RESTART},
+		 {"criu", RESTART},
 		 {"synthetic", RESTART},
 		 {"net-program", RESTART},
 		 {"net-user", RESTART},

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* See home_move.h. */
+#include "agent/home/home_move.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/home/home_own.h"
+#include "user/pack.h"
+
+/* A move that was asked for since this agent began. */
+struct home_moving {
+	struct home_moving *next;
+	struct home *home;
+	char job[SPEC_JOB_MAX];
+	struct journal_move move;
+	struct job_order *order; /* as the target gets it */
+	home_moved done;	 /* NULL: nobody waits */
+	void *arg;
+	bool asking; /* a node has not answered yet: the struct must stay */
+	/* Questions of the two nodes that wait for the decision; 0: none. */
+	uint64_t source_ticket, target_ticket;
+	bool decided;
+	struct journal_wait wait; /* for the disk */
+};
+
+static struct home_moving *moving_find(const struct home *home, const char *job)
+{
+	struct home_moving *m = home->moves;
+
+	while (m && strcmp(m->job, job) != 0)
+		m = m->next;
+	return m;
+}
+
+static void moving_free(struct home_moving *m)
+{
+	struct home *home = m->home;
+
+	for (struct home_moving **p = &home->moves; *p; p = &(*p)->next)
+		if (*p == m) {
+			*p = m->next;
+			break;
+		}
+	journal_forget(home->journal, &m->wait);
+	if (m->order)
+		job_order_forget(m->order);
+	free(m->order);
+	free(m);
+}
+
+static void moving_tell(struct home_moving *m, const struct journal_move *move, const char *why)
+{
+	home_moved done = m->done;
+
+	m->done = NULL;
+	if (done)
+		done(m->arg, move, why);
+}
+
+static enum peer_decision decision_for(const struct journal_move *move, bool there)
+{
+	if (!strcmp(move->state, "resumed"))
+		return there ? PEER_GO : PEER_LEAVE;
+	if (!strcmp(move->state, "aborted"))
+		return there ? PEER_ABORT : PEER_STAY;
+	return PEER_WAIT;
+}
+
+static void moving_answer(struct home_moving *m, uint64_t *ticket, bool there)
+{
+	struct peer_answer answer = {.ok = true, .decision = decision_for(&m->move, there)};
+	const struct home_ports *ports = m->home->ports;
+
+	if (*ticket)
+		ports->answer(ports->ask_arg, *ticket, PEER_HELD, &answer);
+	*ticket = 0;
+}
+
+/* The decision is on the disk, or RC: the disk failed.  Then the nodes ask again. */
+static void moving_durable(void *arg, int rc)
+{
+	struct home_moving *m = arg;
+
+	if (rc) {
+		m->home->base->counters->journal_failures++;
+		m->source_ticket = m->target_ticket = 0;
+	}
+	moving_answer(m, &m->source_ticket, false);
+	moving_answer(m, &m->target_ticket, true);
+	moving_tell(m, &m->move, "");
+	if (!m->asking)
+		moving_free(m);
+}
+
+/* Decides M, once.  Returns 0 or negative errno. */
+static int moving_decide(struct home_moving *m, const char *state, const char *why,
+			 struct iocom_err *err)
+{
+	struct journal_move move = m->move;
+	int rc;
+
+	snprintf(move.state, sizeof(move.state), "%s", state);
+	snprintf(move.text, sizeof(move.text), "%s", why);
+	move.decided_ns = loop_real_ns(m->home->base->loop);
+	rc = journal_move_decide(m->home->journal, m->job, &move, err);
+	if (rc)
+		return rc;
+	m->move = move;
+	m->decided = true;
+	m->wait = (struct journal_wait){.done = moving_durable, .arg = m};
+	if (!journal_when_durable(m->home->journal, &m->wait))
+		moving_durable(m, 0);
+	return 0;
+}
+
+/* It cannot begin, or did not. */
+static void moving_give_up(struct home_moving *m, const char *why)
+{
+	struct iocom_err err = {0};
+
+	m->asking = false;
+	if (m->move.number && !m->decided && !moving_decide(m, "aborted", why, &err))
+		return; /* this has told, and freed M, or will */
+	moving_tell(m, NULL, why);
+	if (!m->decided)
+		moving_free(m);
+}
+
+/* --- asking the nodes ------------------------------------------------------------------------ */
+
+static int moving_ask(struct home_moving *m, const char *node, const struct peer_request *request,
+		      peers_answered answered, struct iocom_err *err)
+{
+	const struct home *home = m->home;
+	const struct matrix_entry *e = matrix_find(home->matrix, node);
+	bool own = !strcmp(node, home->base->set->name);
+
+	if (!own && (!e || !e->alive))
+		return iocom_err_set(err, -EHOSTUNREACH, "node %s is not heard", node);
+	m->asking = true;
+	return home->ports->ask(home->ports->ask_arg, node, own ? "" : e->vector.address,
+				own ? 0 : e->vector.port, request, answered, m, err);
+}
+
+/*
+ * Has the source begun?  If it did not answer it may have: then it asks for the decision, which is
+ * open until it does.
+ */
+static void moving_begun(void *arg, int rc, const struct peer_answer *answer, const char *why)
+{
+	struct home_moving *m = arg;
+	char text[PEER_TEXT_MAX + 80];
+
+	m->asking = false;
+	if (m->decided) {
+		moving_free(m);
+	} else if (!rc && answer->ok) {
+		return; /* it works */
+	} else if (!rc) {
+		moving_give_up(m, answer->text);
+	} else {
+		snprintf(text, sizeof(text), "node %s does not answer: %.150s", m->move.source,
+			 why);
+		moving_tell(m, NULL, text);
+	}
+}
+
+static int moving_send(struct home_moving *m, const struct peer_grant *grant, struct iocom_err *err)
+{
+	const struct matrix_entry *e = matrix_find(m->home->matrix, m->move.target);
+	const struct settings *set = m->home->base->set;
+	struct peer_request request = {.type = PEER_MOVE, .move = {.number = m->move.number}};
+	struct peer_move *to = &request.move;
+	bool own = !strcmp(m->move.target, set->name);
+	int rc;
+
+	if (!own && !e)
+		return iocom_err_set(err, -EHOSTUNREACH, "node %s is not heard", m->move.target);
+	memcpy(request.job, m->job, sizeof(request.job));
+	snprintf(to->node, sizeof(to->node), "%s", m->move.target);
+	snprintf(to->address, sizeof(to->address), "%s", own ? set->address : e->vector.address);
+	to->port = (uint16_t)((own ? set->port : e->vector.port) + 2);
+	snprintf(to->nonce, sizeof(to->nonce), "%s", grant->nonce);
+	secret_derive(to->key, m->order->secret, SECRET_STREAM, m->job, "");
+	rc = moving_ask(m, m->move.source, &request, moving_begun, err);
+	explicit_bzero(to->key, sizeof(to->key));
+	return rc;
+}
+
+static void moving_admitted(void *arg, int rc, const struct peer_answer *answer, const char *why)
+{
+	struct home_moving *m = arg;
+	char text[PEER_TEXT_MAX + 80];
+	struct iocom_err err = {0};
+
+	m->asking = false;
+	if (!rc && answer->grant.granted) {
+		rc = moving_send(m, &answer->grant, &err);
+		if (rc)
+			moving_give_up(m, err.text);
+		return;
+	}
+	snprintf(text, sizeof(text), "node %s cannot take it: %.200s", m->move.target,
+		 rc ? why : answer->grant.text);
+	moving_give_up(m, text);
+}
+
+/* The source lets it go, with ORDER. */
+static int moving_admit(struct home_moving *m, const struct peer_answer *answer,
+			struct iocom_err *err)
+{
+	struct home *home = m->home;
+	struct peer_request request = {.type = PEER_ADMIT};
+	msgpack_unpacked map;
+	int rc;
+
+	m->order = calloc(1, sizeof(*m->order));
+	if (!m->order)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	rc = unpack_map(&map, answer->order.packed, answer->order.length);
+	if (!rc) {
+		rc = job_order_unpack(m->order, &map.data);
+		msgpack_unpacked_destroy(&map);
+	}
+	if (rc || strcmp(m->order->job, m->job) != 0)
+		return iocom_err_set(err, -EBADMSG, "node %s answers with another job",
+				     m->move.source);
+	m->move.asked_ns = loop_real_ns(home->base->loop);
+	rc = journal_move_ask(home->journal, m->job, &m->move, err);
+	if (rc)
+		return rc;
+	snprintf(m->order->home, sizeof(m->order->home), "%s", home->base->set->name);
+	snprintf(m->order->home_address, sizeof(m->order->home_address), "%s",
+		 home->base->set->address);
+	m->order->home_port = home->base->set->port;
+	m->order->move = m->move.number;
+	m->order->forced = true;
+	m->order->durable = true;
+	m->order->hops++;
+	secret_new(m->order->secret);
+	m->order->keyed = true;
+	memcpy(request.job, m->job, sizeof(request.job));
+	request.order = m->order;
+	return moving_ask(m, m->move.target, &request, moving_admitted, err);
+}
+
+static void moving_movable(void *arg, int rc, const struct peer_answer *answer, const char *why)
+{
+	struct home_moving *m = arg;
+	struct iocom_err err = {0};
+	char text[PEER_TEXT_MAX + 80];
+
+	m->asking = false;
+	if (rc)
+		snprintf(text, sizeof(text), "node %s, where it runs, does not answer: %.150s",
+			 m->move.source, why);
+	else if (!answer->ok)
+		snprintf(text, sizeof(text), "%s", answer->text);
+	else if (!moving_admit(m, answer, &err))
+		return;
+	else
+		snprintf(text, sizeof(text), "%.300s", err.text);
+	moving_give_up(m, text);
+}
+
+/* --- the request ------------------------------------------------------------------------------ */
+
+size_t home_moves_count(const struct home *home)
+{
+	size_t n = 0;
+
+	for (const struct home_moving *m = home->moves; m; m = m->next)
+		n++;
+	return n;
+}
+
+/* A move that an earlier agent asked for, and that its source has not begun or has given up. */
+static int home_move_clear(struct home *home, const char *job, struct iocom_err *err)
+{
+	struct journal_move last;
+	int rc = journal_move_get(home->journal, job, 0, &last, err);
+
+	if (rc == -ENOENT || (!rc && strcmp(last.state, "asked") != 0))
+		return 0;
+	if (rc)
+		return rc;
+	snprintf(last.state, sizeof(last.state), "aborted");
+	snprintf(last.text, sizeof(last.text), "another move was asked for");
+	last.decided_ns = loop_real_ns(home->base->loop);
+	rc = journal_move_decide(home->journal, job, &last, err);
+	return rc == -EALREADY ? 0 : rc;
+}
+
+static int home_move_check(struct home *home, uid_t uid, const char *job, const char *node,
+			   struct journal_move *move, struct iocom_err *err)
+{
+	char class_name[64];
+	bool ended;
+	uid_t owner = 0;
+	int rc =
+		journal_home_get(home->journal, job, move->source, &owner, class_name, &ended, err);
+
+	if (rc == -ENOENT || (!rc && uid != 0 && uid != owner))
+		return iocom_err_set(err, rc ? rc : -EPERM,
+				     "no job of yours named %s was submitted at node %s", job,
+				     home->base->set->name);
+	if (rc)
+		return rc;
+	if (ended)
+		return iocom_err_set(err, -ESRCH, "job %s has ended", job);
+	if (!move->source[0])
+		return iocom_err_set(err, -ENOTSUP,
+				     "job %s runs at no node yet, or is a parallel job, which does "
+				     "not move",
+				     job);
+	if (!strcmp(move->source, node))
+		return iocom_err_set(err, -EEXIST, "job %s is at node %s already", job, node);
+	if (moving_find(home, job))
+		return iocom_err_set(err, -EALREADY, "job %s is on its way already", job);
+	if (home_moves_count(home) >= HOME_MOVES_MAX)
+		return iocom_err_set(err, -EAGAIN, "%d jobs are on their way; try again",
+				     HOME_MOVES_MAX);
+	snprintf(move->target, sizeof(move->target), "%s", node);
+	return home_move_clear(home, job, err);
+}
+
+int home_move(struct home *home, uid_t uid, const char *job, const char *node, home_moved done,
+	      void *arg, struct iocom_err *err)
+{
+	struct peer_request request = {.type = PEER_MOVABLE};
+	struct journal_move move = {0};
+	struct home_moving *m;
+	int rc = home_move_check(home, uid, job, node, &move, err);
+
+	if (rc)
+		return rc;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	*m = (struct home_moving){.home = home, .move = move, .done = done, .arg = arg};
+	snprintf(m->job, sizeof(m->job), "%s", job);
+	m->next = home->moves;
+	home->moves = m;
+	memcpy(request.job, m->job, sizeof(request.job));
+	rc = moving_ask(m, m->move.source, &request, moving_movable, err);
+	if (rc)
+		moving_free(m);
+	return rc;
+}
+
+void home_move_forget(struct home *home, const void *arg)
+{
+	for (struct home_moving *m = home->moves; m; m = m->next)
+		if (m->arg == arg)
+			m->done = NULL;
+}
+
+/* --- held ------------------------------------------------------------------------------------- */
+
+/* Who asks must be one of the two.  Returns 0 or -EACCES. */
+static int held_check(const struct journal_move *move, const struct peer_request *r)
+{
+	return strcmp(r->held.there ? move->target : move->source, r->from) ? -EACCES : 0;
+}
+
+/* A move of an earlier agent gets a struct when the source asks about it. */
+static struct home_moving *held_adopt(struct home *home, const char *job,
+				      const struct journal_move *move)
+{
+	struct home_moving *m = moving_find(home, job);
+
+	if (m)
+		return m->move.number == move->number ? m : NULL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	*m = (struct home_moving){.home = home, .move = *move};
+	snprintf(m->job, sizeof(m->job), "%s", job);
+	m->next = home->moves;
+	home->moves = m;
+	return m;
+}
+
+/* The source holds it: that decides.  Returns 0: an answer comes later; negative errno. */
+static int held_source(struct home *home, const struct peer_request *r,
+		       const struct journal_move *move, uint64_t ticket, struct iocom_err *err)
+{
+	struct home_moving *m = held_adopt(home, r->job, move);
+
+	if (!m)
+		return iocom_err_set(err, -EAGAIN, "another move of the job is under way");
+	m->move.frozen_ms = r->held.frozen_ms;
+	m->move.dump_ms = r->held.dump_ms;
+	m->move.bytes = r->held.bytes;
+	m->source_ticket = ticket;
+	return moving_decide(m, r->held.failed ? "aborted" : "resumed", r->held.text, err);
+}
+
+int home_on_held(void *arg, const struct peer_request *r, uint64_t ticket,
+		 struct peer_answer *answer)
+{
+	struct home *home = arg;
+	struct home_moving *m = moving_find(home, r->job);
+	struct iocom_err err = {0};
+	struct journal_move move;
+	int rc = journal_move_get(home->journal, r->job, r->held.number, &move, &err);
+
+	if (rc && rc != -ENOENT)
+		return -EIO; /* no answer: the node asks again */
+	answer->ok = true;
+	if (rc) { /* pruned, or forged: the job stays where it was */
+		answer->decision = r->held.there ? PEER_ABORT : PEER_STAY;
+		return 0;
+	}
+	if (held_check(&move, r)) {
+		home->base->counters->controls_refused++;
+		peer_answer_refuse(answer, "the job does not move there");
+		return 0;
+	}
+	if (m && m->move.number == move.number &&
+	    (r->held.there ? !m->decided || m->wait.waiting : m->wait.waiting)) {
+		/* It hears of the decision when the disk has it. */
+		*(r->held.there ? &m->target_ticket : &m->source_ticket) = ticket;
+		return PEERS_LATER;
+	}
+	answer->decision = decision_for(&move, r->held.there);
+	if (answer->decision != PEER_WAIT || r->held.there)
+		return 0;
+	rc = held_source(home, r, &move, ticket, &err);
+	if (!rc)
+		return PEERS_LATER;
+	base_journal_failed(home->base, &err);
+	return 0; /* wait */
+}
+
+void home_move_ended(struct home *home, const char *job)
+{
+	struct home_moving *m = moving_find(home, job);
+
+	if (m && !m->decided)
+		moving_give_up(m, "the job has ended");
+	else if (!m)
+		(void)home_move_clear(home, job, &(struct iocom_err){0});
+}
+
+void home_move_stop(struct home *home)
+{
+	while (home->moves)
+		moving_free(home->moves);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/*
+ * Moves of jobs that were submitted here, wherever they run.  The journal has the one decision:
+ *
+ *   movable (source) -> admit (target) -> asked (journal) -> move (source) -> held (both)
+ *       -> resumed (journal, on the disk): the source leaves, the target goes
+ *       -> aborted: the source stays, the target gives up
+ *
+ * Both nodes ask again until they know, so nothing is lost if an agent starts again.
+ */
+#ifndef IOCOM_HOME_MOVE_H
+#define IOCOM_HOME_MOVE_H
+
+#include <sys/types.h>
+
+#include "agent/cluster/peers.h"
+#include "agent/jobs/journal.h"
+#include "iocom/err.h"
+
+struct home;
+
+#define HOME_MOVES_MAX 64 /* under way at a time */
+
+/* Called once: MOVE is decided; or NULL, and WHY says why it was not begun. */
+typedef void (*home_moved)(void *arg, const struct journal_move *move, const char *why);
+/*
+ * Begins to move UID's JOB to NODE.  Returns 0: DONE is called, perhaps at once; negative errno
+ * with the reason in ERR: -ENOENT no such job was submitted here, -EPERM it is another user's.
+ */
+int home_move(struct home *home, uid_t uid, const char *job, const char *node, home_moved done,
+	      void *arg, struct iocom_err *err);
+/* The caller of ARG has left: DONE is not called.  The move goes on. */
+void home_move_forget(struct home *home, const void *arg);
+size_t home_moves_count(const struct home *home);
+
+/* peers_handlers: a job is held where it was, or where it comes. */
+int home_on_held(void *home, const struct peer_request *request, uint64_t ticket,
+		 struct peer_answer *answer);
+
+/* JOB has ended at its node: what was asked about it is over. */
+void home_move_ended(struct home *home, const char *job);
+/* Ends all that waits. */
+void home_move_stop(struct home *home);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* `iocom migrate` moves a running job to another node. */
+#include <getopt.h>
+#include <stdio.h>
+
+#include "balancer/commands.h"
+#include "balancer/job_command.h"
+
+static const char help[] =
+	"usage: iocom migrate [--json] [--run-dir DIR] JOB NODE\n"
+	"Moves JOB, which runs and was started with --migratable, to NODE, where it goes\n"
+	"on as it was: the same name, the same client, no line of output lost. Meanwhile\n"
+	"it is frozen. If anything fails it goes on where it is.\n\n"
+	"  JOB              as `iocom jobs` lists it; last: your newest\n"
+	"  --json           one JSON object: from, to, frozen_ms, dump_ms, bytes ...\n"
+	"  --run-dir DIR    the agent's directory\n\n"
+	"What cannot move, and what a move changes: iocom-run(1), MOVING JOBS.\n"
+	"exit status: 0; 1 it did not move, and goes on where it is; 2 usage\n";
+
+static void migrate_print(const char *job, const json_t *move)
+{
+	printf("%s: moved from %s to %s: frozen for %" JSON_INTEGER_FORMAT " ms, %.1f MB\n", job,
+	       json_string_value(json_object_get(move, "from")),
+	       json_string_value(json_object_get(move, "to")),
+	       json_integer_value(json_object_get(move, "frozen_ms")),
+	       (double)json_integer_value(json_object_get(move, "bytes")) / 1e6);
+}
+
+int cmd_migrate(int argc, char **argv)
+{
+	static const struct option options[] = {JOB_COMMAND_OPTION_JSON, JOB_COMMAND_OPTIONS, {0}};
+	struct job_command command = {.help = help, .usage_status = 2};
+	struct iocom_err err = {0};
+	json_t *answer = NULL;
+
+	if (job_command_option(&command, argc, argv, "h", options) == JOB_COMMAND_LEAVE)
+		return command.status;
+	if (argc - optind != 2) {
+		fprintf(stderr, "iocom migrate: name one job and one node\n");
+		return 2;
+	}
+	if (job_command_send(&command,
+			     &(struct job_command_ask){.op = "migrate",
+						       .job = argv[optind],
+						       .signal = -1,
+						       .node = argv[optind + 1]},
+			     &answer, &err)) {
+		fprintf(stderr, "iocom migrate: %s: %s\n", argv[optind], err.text);
+		return 1;
+	}
+	if (command.json)
+		json_dumpf(answer, stdout, JSON_COMPACT);
+	else
+		migrate_print(argv[optind], answer);
+	if (command.json)
+		putchar('\n');
+	json_decref(answer);
+	return ferror(stdout) || fflush(stdout) ? 1 : 0;
+}
