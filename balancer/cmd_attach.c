@@ -18,6 +18,7 @@
 #include "user/pack.h"
 #include "balancer/run/multi.h"
 #include "balancer/run/run.h"
+#include "balancer/run/run_follow.h"
 #include "balancer/view/placement.h"
 
 #define AGAIN_MS 30000
@@ -52,7 +53,8 @@ struct attach {
 	json_t *answer;
 	struct run_tty tty;
 	int escape;
-	bool part; /* of a gang: what failed is said once for all */
+	bool part;		  /* of a gang: what failed is said once for all */
+	struct run_follow follow; /* where the job went */
 };
 
 static int parse_from(const char *text, uint64_t *from)
@@ -124,7 +126,7 @@ static int cmd_attach_ask(struct attach *attach, const char *job, struct iocom_e
 
 static int cmd_attach_find(struct attach *attach, const char *job, struct iocom_err *err)
 {
-	const char *socket = getenv("IOCOM_MUNGE_SOCKET"), *name, *node;
+	const char *name, *node;
 	int rc = cmd_attach_ask(attach, job, err);
 
 	if (rc)
@@ -138,25 +140,21 @@ static int cmd_attach_find(struct attach *attach, const char *job, struct iocom_
 	if (listing_number(attach->answer, "later") > 0)
 		fprintf(stderr, "iocom attach: job %s was lost; attempt %d of it is job %s\n", job,
 			1 + (int)listing_number(attach->answer, "later"), name);
-	if (!socket || !*socket)
-		socket = listing_string(attach->answer, "munge_socket");
-	attach->target = (struct run_target){
-		.run_dir = attach->run_dir,
-		.address = listing_string(attach->answer, "address"),
-		.port = (unsigned)listing_number(attach->answer, "port"),
-		.munge_socket = *socket ? socket : NULL,
-		.ticket = listing_string(attach->answer, "ticket"),
-	};
-	return run_target_key(&attach->target, listing_string(attach->answer, "key"), err);
+	return run_follow_target(&attach->target, attach->answer, attach->run_dir, err);
 }
 
-static int again(void *arg, const struct attach_ask *ask, struct records *records)
+static int again(void *arg, const struct attach_ask *ask, struct records *records, bool *secure)
 {
-	const struct attach *attach = arg;
+	struct attach *attach = arg;
+	struct attach_ask wanted = *ask;
 	struct iocom_err err = {0};
 	int fd;
 
-	return run_connect_attach(&attach->target, ask, &fd, records, &err) ? -1 : fd;
+	if (run_follow(&attach->follow, attach->run_dir, &attach->self))
+		attach->target = attach->follow.target;
+	memcpy(wanted.node, attach->self.node, sizeof(wanted.node));
+	*secure = *attach->target.address != 0;
+	return run_connect_attach(&attach->target, &wanted, &fd, records, &err) ? -1 : fd;
 }
 
 /*
@@ -202,6 +200,7 @@ static int cmd_attach_follow(struct attach *attach, struct iocom_err *err)
 		return RUN_FAILED;
 	rc = run_stream(&options, fd, &result);
 	records_erase(&attach->records);
+	run_follow_fini(&attach->follow);
 	if (result.left && result.state != RUN_LOST)
 		fprintf(stderr, "iocom attach: left; job %s goes on\n", attach->ask.job);
 	if (*result.text && !result.signal && attach->part)

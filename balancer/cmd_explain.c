@@ -128,6 +128,31 @@ static const char *explain_took(char *out, size_t size, const json_t *record)
 	return out;
 }
 
+/* The job's moves between nodes, if it has any. */
+static void print_moves(const json_t *moves)
+{
+	const json_t *move;
+	size_t i;
+
+	json_array_foreach (moves, i, move) {
+		const char *state = listing_string(move, "state");
+		char span[32];
+
+		listing_span(span, sizeof(span), listing_number(move, "frozen_ms"));
+		if (!strcmp(state, "resumed"))
+			printf("It moved from %s to %s: frozen for %s, %.1f MB.\n",
+			       listing_string(move, "from"), listing_string(move, "to"), span,
+			       listing_number(move, "bytes") / 1e6);
+		else if (!strcmp(state, "aborted"))
+			printf("It stayed at %s and did not move to %s: %s.\n",
+			       listing_string(move, "from"), listing_string(move, "to"),
+			       listing_string(move, "why"));
+		else
+			printf("It is on its way from %s to %s.\n", listing_string(move, "from"),
+			       listing_string(move, "to"));
+	}
+}
+
 /* 0 or 1. */
 static int cmd_explain_print(const json_t *answer, struct iocom_err *err)
 {
@@ -138,6 +163,7 @@ static int cmd_explain_print(const json_t *answer, struct iocom_err *err)
 	const char *took = explain_took(buffer, sizeof(buffer), record);
 
 	print_end(record);
+	print_moves(json_object_get(answer, "moves"));
 	if (!document) {
 		if (gang_part_of(listing_string(record, "job"), gang, NULL))
 			printf("It is a part of job %s, which was decided on as a whole%s%s.\n",

@@ -38,7 +38,7 @@ static const char help[] =
 	"                  [30]\n"
 	"  --restartable   the job may be run again from its start when its node is lost\n"
 	"  --restarts N    at most N times [3]; means --restartable\n"
-	"  --migratable    the job may move while it runs: iocom migrate; with --detach\n"
+	"  --migratable    the job may move while it runs: iocom migrate\n"
 	"  --detach        print the job's name and end once it runs; see iocom attach,\n"
 	"                  wait; with --pty the job keeps a terminal to come back to\n"
 	"  --status-fd N   write one JSON object a line to descriptor N: placed, started,\n"
@@ -251,8 +251,6 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		return rc;
 	if (run->pty && run->request.ask.restarts >= 0)
 		return iocom_err_set(err, -EINVAL, "--pty and --restartable do not go together");
-	if (run->migratable && !run->detach)
-		return iocom_err_set(err, -EINVAL, "--migratable needs --detach");
 	if (run->migratable && (run->pty || run->request.ask.restarts >= 0))
 		return iocom_err_set(err, -EINVAL, "--migratable and --%s do not go together",
 				     run->pty ? "pty" : "restartable");

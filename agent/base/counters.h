@@ -82,6 +82,7 @@
 	X(leases_refused)      /* renewals of jobs that home has given up */                       \
 	X(jobs_late)	       /* their shim lives but did not answer at once */                   \
 	X(clients_refused)     /* too many local connections */                                    \
+	X(moves_refused)       /* too many jobs are on their way */                                \
 	X(signals_refused)     /* too many wait for shims that do not answer */                    \
 	X(descriptors_refused) /* too few descriptors left for a connection of others than root */ \
 	X(accepts_paused)      /* no descriptor left: connections waited for 100 ms */             \

@@ -518,8 +518,8 @@ int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const ms
 		return answer->ok ? unpack_document(answer, body) : 0;
 	if (type == PEER_MOVABLE)
 		return answer->ok ? unpack_packed_order(answer, body) : 0;
-	if (type == PEER_HELD)
-		return unpack_decision(&answer->decision, body);
+	if (type == PEER_HELD && unpack_decision(&answer->decision, body))
+		return -EBADMSG;
 	if (type == PEER_KEY && answer->ok && unpack_bulletin_key(&answer->key, body))
 		return -EBADMSG;
 	/* An older home takes only the first report and sends no count. */

@@ -55,18 +55,28 @@ static json_t *decision(struct front *front, const struct found *f, struct iocom
 	return place;
 }
 
+static void explain_move(void *arg, const struct journal_move *move)
+{
+	json_array_append_new(arg, migrate_json(move));
+}
+
 static void explain_answer(struct front *front, struct client *c, struct found *f)
 {
 	struct iocom_err err = {0};
-	json_t *place = decision(front, f, &err), *out;
+	json_t *place = decision(front, f, &err), *moves, *out;
 
 	if (*err.text) {
 		client_error(c, "%s", err.text);
 		return;
 	}
+	moves = json_array();
 	out = json_pack("{s:s,s:O}", "job", f->name, "record", f->record);
 	if (place)
 		json_object_set_new(out, "place", place);
+	if (moves && !journal_moves(front->journal, f->name, explain_move, moves) &&
+	    json_array_size(moves))
+		json_object_set(out, "moves", moves);
+	json_decref(moves);
 	told_answer(front, c, out);
 }
 

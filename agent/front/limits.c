@@ -15,11 +15,13 @@
 #include "agent/front/recorders.h"
 #include "agent/gate/net_limits.h"
 #include "agent/guest/jobs.h"
+#include "agent/guest/move_call.h"
 #include "agent/guest/paths.h"
 #include "agent/guest/replays.h"
 #include "agent/guest/signals.h"
 #include "agent/guest/tickets.h"
 #include "agent/guest/user_limits.h"
+#include "agent/home/home_move.h"
 #include "agent/home/learn.h"
 #include "agent/home/progress.h"
 #include "agent/jobs/leases.h"
@@ -156,6 +158,8 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		 COUNTED(forwarded_refused)},
 		{"jobs_controlled", front->feedback ? feedback_jobs(front->feedback) : 0,
 		 FEEDBACK_JOBS_MAX, COUNTED(feedback_left_out)},
+		{"moves", home.moves, HOME_MOVES_MAX, COUNTED(moves_refused)},
+		{"move_calls", guest.move_calls, MOVE_CALLS_MAX, COUNTED(moves_refused)},
 		{"replays", guest.replays, REPLAYS_MAX, COUNTED(replays_refused)},
 	};
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agent/base/question_thread.h"
 #include "agent/guest/guest_own.h"
 #include "user/clock.h"
 #include "agent/guest/paths.h"
@@ -197,6 +198,7 @@ bool guest_is_stopped(const struct guest *guest, const char *name)
 void guest_count(struct guest *guest, struct guest_counts *counts)
 {
 	*counts = (struct guest_counts){
+		.move_calls = question_thread_count(guest->calls),
 		.jobs = guest->jobs.count,
 		.signals = signals_count(guest),
 		.replays = replays_count(guest),

@@ -210,6 +210,7 @@ bool guest_is_stopped(const struct guest *guest, const char *job);
 
 /* Fill levels, for lists of limits. */
 struct guest_counts {
+	size_t move_calls; /* of nodes where jobs go */
 	size_t jobs, signals, replays, tickets;
 	size_t paths, paths_late; /* path checks under way; how many of them hang */
 	uint64_t spool_bytes;	  /* output of jobs that are over */

@@ -22,7 +22,6 @@
 #include "user/clock.h"
 #include "user/record.h"
 
-#define MOVE_CALLS_MAX	 16
 #define MOVE_ANSWER_NS	 (15 * CLOCK_NS_PER_S) /* for a shim to freeze its job */
 #define MOVE_ASK_SOON_NS (200 * CLOCK_NS_PER_MS)
 
@@ -39,8 +38,6 @@ static const char *move_hindrance(const struct job *job)
 		return "it is a part of a parallel job";
 	if (job->order.lease_ms)
 		return "it is restartable: home would run it again meanwhile";
-	if (job->attached)
-		return "its client is attached to it: only jobs of --detach move";
 	if (job->order.data)
 		return "its data went along with it to this node";
 	return NULL;
@@ -285,6 +282,7 @@ static int move_begin(struct guest *guest, struct job *job, const struct peer_mo
 	if (!rc)
 		return 0;
 	job->move.number = 0;
+	guest->base->counters->moves_refused++;
 	return iocom_err_set(err, rc, "too many jobs move at a time");
 }
 

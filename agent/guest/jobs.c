@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/clock.h"
+
 #define NESTING_MAX 64
 
 /* --- the table --------------------------------------------------------------- */
@@ -315,6 +317,8 @@ void job_report_make(const struct job *job, double cpu_speed, struct job_report 
 			      1e3,
 		.faults_per_ms = cpu_ms > 0 ? (double)l->implicit_ops / cpu_ms : 0,
 	};
+	if (job->order.move && job->end.end_ns) /* it began elsewhere */
+		out->start_ns = job->end.end_ns - job->end.wall_ms * CLOCK_NS_PER_MS;
 	behaviour_sum(&job->behaviour, total);
 	out->alone_ms = cpu_ms + total[BEHAVIOUR_DISK];
 	memcpy(out->job, job->order.job, sizeof(out->job));

@@ -13,7 +13,8 @@
 #include "iocom/err.h"
 #include "user/channel/records.h"
 
-#define MOVE_CALL_MS 5000
+#define MOVE_CALL_MS   5000
+#define MOVE_CALLS_MAX 16 /* at a time */
 
 /*
  * Calls the node of TO, with the PACKED spec of JOB.  Returns the connection, whose keys are in

@@ -124,6 +124,14 @@ static bool is_again(struct home *home, const char *job)
 	return rc ? rc != -ENOENT : lease.attempt > 1;
 }
 
+/* Of a job that moved only its last node's part was measured there. */
+static bool home_has_moved(struct home *home, const char *job)
+{
+	struct journal_move move;
+
+	return !journal_move_get(home->journal, job, 0, &move, NULL);
+}
+
 /* Holds what was expected of a job that exited with 0 against what it took. */
 static void home_compare(struct home *home, const struct job_report *r, struct outcome *job)
 {
@@ -158,7 +166,7 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		.text = r->text,
 	};
 	char node[IOCOM_NAME_MAX], class_name[64];
-	bool ended, part = gang_part_of(r->job, NULL, NULL);
+	bool ended, whole = !gang_part_of(r->job, NULL, NULL) && !home_has_moved(home, r->job);
 	struct iocom_err err = {0};
 	uid_t uid, before;
 	int rc = journal_home_get(home->journal, r->job, node, &uid, class_name, &ended, &err);
@@ -180,7 +188,8 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		rc = journal_home_expected(home->journal, r->job, &expected, &err);
 	if (!rc) {
 		row.wall_ms = home_response_ms(home, expected.submit_ns, r);
-		row.slowdown = job_report_slowdown(r, row.wall_ms);
+		row.slowdown =
+			home_has_moved(home, r->job) ? 0 : job_report_slowdown(r, row.wall_ms);
 		rc = journal_home_end(home->journal, &row, &err);
 	}
 	if (!rc)
@@ -193,11 +202,11 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		home_move_ended(home, r->job);
 		home_tell_finished(home, from, r);
 		home_tell_ended(home, r->job);
-		if (row.slowdown > 0 && is_finished(r) && !part)
+		if (row.slowdown > 0 && is_finished(r) && whole)
 			home_tell_slowed(home, row.slowdown);
-		if (!part) /* of a gang all parts together teach (agent/gang) */
+		if (whole) /* of a gang all parts together teach (agent/gang) */
 			home_learn(home, from, uid, class_name, &expected, r);
-		if (row.wall_ms > 0 && is_finished(r) && !part)
+		if (row.wall_ms > 0 && is_finished(r) && whole)
 			home_compare(home, r,
 				     &(struct outcome){.uid = uid,
 						       .class_name = class_name,
@@ -472,6 +481,7 @@ void home_count(const struct home *home, struct home_counts *counts)
 {
 	*counts = (struct home_counts){
 		.leases = home->nleases,
+		.moves = home_moves_count(home),
 		.charges = cluster_view_charges(home->view),
 		.predictions = outcomes_count(home->outcomes),
 		.progress = progress_count(home->progress),

@@ -141,6 +141,7 @@ bool home_is_stopped(const struct home *home, const char *job);
 struct home_counts {
 	size_t leases, charges, predictions;
 	size_t to_learn; /* runs that wait for the class profiles, which are locked */
+	size_t moves;	 /* jobs on their way */
 	size_t progress; /* running jobs that say what they have done so far */
 	uint64_t charges_lost;
 	uint64_t vectors_left_out; /* cluster_view_left_out */

@@ -320,11 +320,12 @@ static int home_move_check(struct home *home, uid_t uid, const char *job, const 
 		return iocom_err_set(err, -EEXIST, "job %s is at node %s already", job, node);
 	if (moving_find(home, job))
 		return iocom_err_set(err, -EALREADY, "job %s is on its way already", job);
-	if (home_moves_count(home) >= HOME_MOVES_MAX)
-		return iocom_err_set(err, -EAGAIN, "%d jobs are on their way; try again",
-				     HOME_MOVES_MAX);
-	snprintf(move->target, sizeof(move->target), "%s", node);
-	return home_move_clear(home, job, err);
+	if (home_moves_count(home) < HOME_MOVES_MAX) {
+		snprintf(move->target, sizeof(move->target), "%s", node);
+		return home_move_clear(home, job, err);
+	}
+	home->base->counters->moves_refused++;
+	return iocom_err_set(err, -EAGAIN, "%d jobs are on their way; try again", HOME_MOVES_MAX);
 }
 
 int home_move(struct home *home, uid_t uid, const char *job, const char *node, home_moved done,

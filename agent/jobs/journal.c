@@ -38,7 +38,9 @@ int journal_home_state(struct journal *j, const char *job, const char *state, ui
 		       pid_t pid, struct iocom_err *err)
 {
 	return journal_change(
-		j, err, "UPDATE home SET state=?2, start_ns=?3, pid=?4 WHERE job=?1 AND end_ns=0",
+		j, err,
+		"UPDATE home SET state=?2, pid=?4, start_ns=CASE start_ns WHEN 0 THEN ?3 ELSE"
+		" start_ns END WHERE job=?1 AND end_ns=0",
 		"ssii", job, state, I(start_ns), I(pid));
 }
 

@@ -368,6 +368,7 @@ static void arrive_hand_over(struct arrival *a)
 	shim->start_ns = a->luggage.start_ns;
 	shim->ran_ms = a->luggage.ran_ms;
 	shim->depart.moves = a->luggage.moves;
+	shim->order.spec.grace_ms = (uint32_t)a->luggage.grace_ms;
 	shim->cpu_before_us = a->luggage.cpu_us;
 }
 

@@ -105,6 +105,7 @@ static int luggage_gather(struct luggage *luggage, const struct shim *shim)
 		.start_ns = shim->start_ns,
 		.ran_ms = shim->ran_ms + clock_boot_ms() - shim->started_ms,
 		.moves = shim->depart.moves + 1,
+		.grace_ms = shim->order.spec.grace_ms,
 		.cpu_us = depart_cpu_us(shim),
 		.begin_us = shim->child.begin_us,
 		.detached = shim->detached,

@@ -205,9 +205,11 @@ struct run_stream_options {
 	const struct records *records; /* the stream's keys; NULL: it is in clear */
 	/*
 	 * Called when contact is lost: returns a new connection on which it sent ASK, with its
-	 * RECORDS if the stream has keys, or negative errno.  NULL: we do not try again.
+	 * RECORDS if the stream is SECURE, or negative errno.  The job may be at another node than
+	 * before.  NULL: we do not try again.
 	 */
-	int (*again)(void *arg, const struct attach_ask *ask, struct records *records);
+	int (*again)(void *arg, const struct attach_ask *ask, struct records *records,
+		     bool *secure);
 	uint32_t again_ms; /* keep trying for this long */
 	/*
 	 * Called when the node did not keep the bytes [FROM, TO) of output STREAM, before the

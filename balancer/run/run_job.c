@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "balancer/placement_text.h"
+#include "balancer/run/run_follow.h"
 #include "balancer/run/run_job.h"
 
 #define WAIT_MIN_MS 10 /* shortest pause when home says when to ask again */
@@ -34,6 +35,8 @@ struct contact {
 	const struct run *run;
 	const struct run_data *data; /* what goes along; NULL: nothing */
 	const struct run_target *target;
+	struct attach_ask *self;
+	struct run_follow follow; /* where the job went */
 	bool said;
 };
 
@@ -48,18 +51,37 @@ static void run_job_started(void *arg, const struct run_result *result)
 	run_report_started(&contact->run->report, result->pid);
 }
 
-static int run_job_ask_again(void *arg, const struct attach_ask *ask, struct records *records)
+/* The job may have moved.  Returns true if it has. */
+static bool run_job_follow(struct contact *contact)
+{
+	const struct run *run = contact->run;
+
+	if (!run->migratable || !run_follow(&contact->follow, run->request.run_dir, contact->self))
+		return false;
+	contact->target = &contact->follow.target;
+	if (run->verbose)
+		fprintf(stderr, "%s: job %s moved to node %s\n", run->name, contact->self->job,
+			contact->self->node);
+	return true;
+}
+
+static int run_job_ask_again(void *arg, const struct attach_ask *ask, struct records *records,
+			     bool *secure)
 {
 	struct contact *contact = arg;
+	struct attach_ask wanted = *ask;
 	struct iocom_err err = {0};
+	bool moved = run_job_follow(contact);
 	int fd;
 
+	memcpy(wanted.node, contact->self->node, sizeof(wanted.node));
+	*secure = *contact->target->address != 0;
 	/* Of a gang one sentence says what became of it. */
-	if (!contact->said && (!contact->run->part || contact->run->verbose))
+	if (!moved && !contact->said && (!contact->run->part || contact->run->verbose))
 		fprintf(stderr, "%s: contact with node %s was lost; trying for %g s\n",
-			contact->run->name, ask->node, contact->run->grace_s);
-	contact->said = true;
-	return run_connect_attach(contact->target, ask, &fd, records, &err) ? -1 : fd;
+			contact->run->name, wanted.node, contact->run->grace_s);
+	contact->said = !moved;
+	return run_connect_attach(contact->target, &wanted, &fd, records, &err) ? -1 : fd;
 }
 
 /* A lost job that is tied to a node is not run anywhere else. */
@@ -115,8 +137,8 @@ static int run_job_there(struct run *run, const struct placement *answer, const 
 {
 	struct run_target target;
 	struct records records;
-	struct contact contact = {.run = run, .target = &target};
 	struct attach_ask self = {0};
+	struct contact contact = {.run = run, .target = &target, .self = &self};
 	struct run_stream_options options = {
 		/*
 		 * A closed input is /dev/null by now, which would end a terminal's input at
@@ -164,6 +186,7 @@ static int run_job_there(struct run *run, const struct placement *answer, const 
 	status = run_stream(&options, fd, result);
 	records_erase(&records);
 	explicit_bzero(target.key, sizeof(target.key));
+	run_follow_fini(&contact.follow);
 	if (run->request.ask.restarts >= 0)
 		run_again_drop_outputs(&options);
 	if (result->state == RUN_LOST && run->request.ask.restarts < 0 && !result->signal &&

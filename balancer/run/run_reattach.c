@@ -62,7 +62,7 @@ void run_reattach_try(struct run_stream *s)
 	if (run_now_ms() < s->again_next_ms)
 		return;
 	run_reattach_ask(s, &wanted);
-	fd = s->options->again(s->options->arg, &wanted, &records);
+	fd = s->options->again(s->options->arg, &wanted, &records, &secure);
 	s->again_next_ms = run_now_ms() + RUN_REATTACH_EACH_MS;
 	if (fd < 0)
 		return;

@@ -13,7 +13,6 @@ begin_agent() { pair_agent "$1" "$2" --criu "$CRIU" --allow-root yes; }
 begin_agent n1 n2 && begin_agent n2 n1 || tap_skip_all "the agents do not start"
 until_true 20 pair_sees n1 2 && until_true 20 pair_sees n2 2 || tap_skip_all "the agents do not see each other"
 
-COUNT='i=0; while [ $i -lt '
 cd / || exit 1
 # Prints the name of a job that counts to N, from home NODE at NODE.
 counts() { # HOME NODE N
@@ -23,7 +22,6 @@ node_of() { pair_on "$1" jobs --json | jq -r --arg j "$2" '.jobs[] | select(.job
 whole() { # FILE N
 	[ "$(tail -n 1 "$1")" -eq $(($2 - 1)) ] && awk '$1 != NR - 1 { exit 1 }' "$1"
 }
-: "$COUNT"
 
 # --- from home and back ---
 job=$(counts n1 n1 4000)
@@ -41,3 +39,78 @@ tap_is "its own status" "$?" 7
 pair_on n1 attach "$job" >"$PAIR/out" 2>"$PAIR/err"
 tap_is "attach has the status, too" "$?" 7
 tap_true "and each line of its output, once" whole "$PAIR/out" 4000
+
+# --- a client follows ---
+input() { for i in $(seq 0 199); do echo "$i"; sleep 0.04; done; }
+input | pair_on n1 run --node n1 --migratable --status-fd 3 -- sh -c 'while read -r x; do echo "$x"; done; exit 9' >"$PAIR/out" 2>"$PAIR/err" 3>"$PAIR/status" &
+client=$!
+started() { grep -q '"started"' "$PAIR/status"; }
+until_true 20 started
+job=$(jq -r 'select(.job) | .job' "$PAIR/status" | head -n 1)
+sleep 0.5
+for to in n2 n1 n2; do
+	tap_like "an attached job moves to $to" "$(pair_on n1 migrate "$job" $to 2>&1)" "to $to: frozen for"
+	sleep 0.5
+done
+wait $client
+tap_is "its client has the status" $? 9
+tap_true "and all of the output" whole "$PAIR/out" 200
+tap_is "and was told nothing" "$(cat "$PAIR/err")" ""
+explained=$(pair_on n1 explain "$job")
+tap_is "explain lists the moves" "$(grep -cE '^It moved from n[12] to n[12]: frozen for [0-9.]+ m?s, [0-9.]+ MB\.$' <<<"$explained")" 3
+
+# --- from another home, and what is refused: it goes on where it is ---
+job=$(counts n2 n1 6000)
+sleep 0.3
+tap_like "asked at another node than its home" "$(pair_on n1 migrate "$job" n2 2>&1)" "moved from n1 to n2"
+refused() { # WHAT, NODE, REGEX
+	local said
+	said=$(pair_on n2 migrate "$job" "$2" 2>&1)
+	tap_like "$1" "$? $said" "^1 iocom migrate: .*($3)"
+}
+refused "where it is already" n2 "is at node n2 already"
+refused "an unknown node" n9 "node n9 cannot take it|node n9 is not heard"
+tap_like "it was not lost by that" "$(pair_on n1 migrate "$job" n1 2>&1)" "moved from n2 to n1"
+tap_like "another user's" "$(pair_user n2 migrate "$job" n2 2>&1)" "no job of yours named"
+pair_on n2 kill "$job" >/dev/null
+said=$(pair_on n2 migrate "$job" 2>&1)
+tap_like "wrong usage" "$? $said" "^2 iocom migrate: name one job and one node"
+pair_on n2 wait "$job" >/dev/null 2>&1
+refused "one that has ended" n2 "has ended"
+job=$(pair_on n1 run --node n1 --detach -- sleep 1000)
+tap_like "one without --migratable" "$(pair_on n1 migrate "$job" n2 2>&1)" "not started with --migratable"
+tap_is "goes on" "$(pair_on n1 jobs --json | jq -r --arg j "$job" '.jobs[] | select(.job == $j) | .state')" running
+pair_on n1 kill "$job" >/dev/null
+job=$(pair_on n1 run --node n1 --detach --migratable -- python3 -c 'import socket,time; s=socket.socket(); s.bind(("127.0.0.1",0)); s.listen(1); time.sleep(1000)')
+sleep 0.5
+tap_like "one with a socket" "$(pair_on n1 migrate "$job" n2 2>&1)" "goes on at node n1: it has .*network"
+tap_is "goes on, too" "$(pair_on n1 jobs --json | jq -r --arg j "$job" '.jobs[] | select(.job == $j) | .state + .node')" runningn1
+tap_like "explain says why it stayed" "$(pair_on n1 explain "$job")" "It stayed at n1 and did not move to n2: it has .*network"
+pair_on n1 kill "$job" >/dev/null
+tap_like "a terminal" "$(pair_on n1 run --migratable --pty -- true 2>&1)" "--migratable and --pty do not go together"
+
+# --- both agents start again while a job runs where it came ---
+job=$(counts n1 n1 8000)
+sleep 0.3
+pair_on n1 migrate "$job" n2 >/dev/null 2>&1
+for node in n1 n2; do
+	pair_stop $node
+	begin_agent $node "$([ $node = n1 ] && echo n2 || echo n1)"
+done
+until_true 20 pair_sees n1 2 && until_true 20 pair_sees n2 2
+tap_like "it moves back after new agents have begun" "$(pair_on n1 migrate "$job" n1 2>&1)" "moved from n2 to n1"
+pair_on n1 wait "$job" >/dev/null 2>&1
+tap_is "with its status" "$?" 7
+pair_on n1 attach "$job" >"$PAIR/out" 2>/dev/null
+tap_true "and all of its output" whole "$PAIR/out" 8000
+
+# --- nothing is left ---
+left() { find /sys/fs/cgroup -path "*$PAIR_SCOPE*" -path '*jobs/*' -type d -name '*-*' | grep -v 'user@' | head -n 3; }
+none_left() { [ -z "$(left)" ]; }
+until_true 10 none_left
+tap_is "no control group of a job is left" "$(left)" ""
+tap_is "no agent complained" "$(grep -hE ' (error|critical):' "$PAIR"/n?/log | head -n 3)" ""
+pair_stop n1
+pair_stop n2
+tap_is "both agents stop well" "$(cat "$PAIR/bad" 2>/dev/null)" ""
+tap_done

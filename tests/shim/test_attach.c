@@ -150,10 +150,12 @@ struct again {
 	bool refuse;
 };
 
-static int come_again(void *arg, const struct attach_ask *ask, struct records *records)
+static int come_again(void *arg, const struct attach_ask *ask, struct records *records,
+		      bool *secure)
 {
 	struct again *again = arg;
 
+	(void)secure; /* as before */
 	(void)records;
 	again->count++;
 	if (again->refuse)

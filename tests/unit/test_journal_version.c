@@ -423,7 +423,7 @@ static void test_newer(void **state)
 	assert_null(j);
 	assert_non_null(strstr(err.text, "the job journal"));
 	assert_non_null(strstr(err.text, "layout version 7"));
-	assert_non_null(strstr(err.text, "versions up to 5"));
+	assert_non_null(strstr(err.text, "versions up to 6"));
 	assert_int_equal(ask(path, "SELECT count(*) FROM home"), JOBS + 1);
 }
 

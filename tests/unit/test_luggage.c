@@ -36,6 +36,7 @@ static struct luggage sample(void)
 		.start_ns = 1,
 		.ran_ms = 2,
 		.moves = 3,
+		.grace_ms = 6,
 		.cpu_us = 5,
 		.begin_us = 4,
 		.detached = true,
@@ -68,6 +69,7 @@ static void test_round(void **state)
 	assert_int_equal(read.start_ns, 1);
 	assert_int_equal(read.ran_ms, 2);
 	assert_int_equal(read.moves, 3);
+	assert_int_equal(read.grace_ms, 6);
 	assert_int_equal(read.cpu_us, 5);
 	assert_int_equal(read.begin_us, 4);
 	assert_true(read.detached);

@@ -33,6 +33,7 @@ static const struct job_order order = {
 	.submit_ns = 5,
 	.lease_ms = 30000,
 	.renews = true,
+	.move = 3,
 	.keyed = true,
 	.secret = "of this attempt",
 	.need = {.value = {[NEED_MEMORY_MB] = 12}, .source = {[NEED_MEMORY_MB] = NEED_OPTION}},
@@ -85,6 +86,11 @@ static const struct peer_request questions[] = {
 	{.type = PEER_USER, .user = {"MUNGE:none:", "ask", 3}},
 	{.type = PEER_RELEASE, .job = "there-0f-7.3", .release = {"0123456789abcdef"}},
 	{.type = PEER_ADMIT, .job = "there-0f-7.3", .order = &part},
+	{.type = PEER_MOVABLE, .job = "here-0f-1"},
+	{.type = PEER_MOVE,
+	 .job = "here-0f-1",
+	 .move = {7, "n2", "10.0.0.2", 7702, "0123", {1, 2}}},
+	{.type = PEER_HELD, .job = "here-0f-1", .held = {7, true, true, 1, 2, 3, "why"}},
 };
 #define QUESTIONS (sizeof(questions) / sizeof(*questions))
 
@@ -133,9 +139,9 @@ static int look_at(enum peer_type type, const char *job, msgpack_sbuffer *body)
 
 static void test_names(void **state)
 {
-	static const char *const names[PEER_TYPES] = {"admit",	"started", "done",     "kill",
-						      "renew",	"hello",   "progress", "key",
-						      "attach", "user",	   "release"};
+	static const char *const names[PEER_TYPES] = {
+		"admit", "started", "done", "kill",    "renew",	  "hello", "progress",
+		"key",	 "attach",  "user", "release", "movable", "move",  "held"};
 	enum peer_type type;
 
 	(void)state;
@@ -279,7 +285,8 @@ static bool may_lack(const msgpack_object *key)
 	       is_key(key, "more") || is_key(key, "fault_requests") || is_key(key, "fault_kb") ||
 	       is_key(key, "read_kb") || is_key(key, "written_kb") || is_key(key, "alone_ms") ||
 	       is_key(key, "netfs_read_kb") || is_key(key, "netfs_written_kb") ||
-	       is_key(key, "stopped") || is_key(key, "gang_tasks") || is_key(key, "oversubscribe");
+	       is_key(key, "stopped") || is_key(key, "gang_tasks") ||
+	       is_key(key, "oversubscribe") || is_key(key, "move");
 }
 
 /* A renewal has no fields to read, and lists may be empty. */
@@ -293,6 +300,8 @@ static void try_without_each(const struct peer_request *q, msgpack_object *map)
 {
 	msgpack_object_kv *entries = map->via.map.ptr;
 
+	if (!map->via.map.size)
+		return; /* it asks for nothing but its type */
 	map->via.map.size--;
 	for (uint32_t i = 0; i <= map->via.map.size; i++) {
 		msgpack_object_kv last = entries[map->via.map.size], mine = entries[i];
@@ -459,8 +468,8 @@ static void test_answers(void **state)
 	for (int type = PEER_STARTED; type < PEER_TYPES; type++) {
 		packed = (struct peer_answer){
 			.ok = true, .error = -EPERM, .taken = 4, .key = {.epoch = 5, .next = 6}};
-		if (type == PEER_ATTACH || type == PEER_USER)
-			continue; /* test_ticket, test_user_answers */
+		if (type == PEER_ATTACH || type == PEER_USER || type == PEER_MOVABLE)
+			continue; /* test_ticket, test_user_answers, test_moves */
 		assert_int_equal(pack_and_take(&answer, (enum peer_type)type, &packed), 0);
 		assert_true(answer.ok);
 		assert_string_equal(answer.text, "");
@@ -474,6 +483,37 @@ static void test_answers(void **state)
 		assert_false(answer.ok);
 		assert_string_equal(answer.text, "no job here-0f-1");
 	}
+}
+
+/* The order of a job that may move, and what home decides. */
+static void test_moves(void **state)
+{
+	struct peer_answer packed = {.ok = true, .order = {"an order", 8}}, answer;
+	msgpack_sbuffer body;
+	msgpack_packer pk;
+
+	(void)state;
+	msgpack_sbuffer_init(&body);
+	peer_answer_pack(PEER_MOVABLE, &packed, &body);
+	{
+		msgpack_unpacked map = opened(&body);
+
+		assert_int_equal(peer_answer_unpack(&answer, PEER_MOVABLE, &map.data), 0);
+		assert_int_equal(answer.order.length, 8);
+		assert_memory_equal(answer.order.packed, "an order", 8);
+		msgpack_unpacked_destroy(&map);
+	}
+	msgpack_sbuffer_destroy(&body);
+	for (int i = 0; i < PEER_DECISIONS; i++) {
+		packed = (struct peer_answer){.ok = true, .decision = (enum peer_decision)i};
+		assert_int_equal(pack_and_take(&answer, PEER_HELD, &packed), 0);
+		assert_int_equal(answer.decision, i);
+	}
+	/* A word that nobody knows decides nothing. */
+	pack_begin(&pk, &body, 2);
+	pack_bool(&pk, "ok", true);
+	pack_str(&pk, "decision", "perhaps");
+	assert_int_equal(take_answer(&answer, PEER_HELD, &body), -EBADMSG);
 }
 
 static void test_ticket(void **state)
@@ -683,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_ticket),
+		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_grant),
 		cmocka_unit_test(test_incomplete_grants),
 		cmocka_unit_test(test_long_lease),

@@ -51,12 +51,19 @@ tap_is "what needs no real machine runs once" "$(checks 1 1 fuzz)" 1
 # The sanitizers' build is one of the parts; its tests are told which build they are to use.
 mkdir -p "$dir/tests/unit"
 printf 'tests:\n\t@true\n' >"$dir/Makefile"
-cat >"$dir/tests/unit/test_build.sh" <<'EOF'
+# The daily run has its compiled tests only: here scripts stand for them.
+mkdir -p "$dir"/build/{,asan/}tests/{unit,shim}
+compiled() { # NAME: a test in both builds, from standard input
+	: >"$dir/tests/$1.c"
+	{ echo '#!/bin/bash' && cat; } | tee "$dir/build/tests/$1" >"$dir/build/asan/tests/$1"
+	chmod 755 "$dir"/build/{,asan/}tests/"$1"
+}
+compiled unit/test_build <<'EOF'
 [ -z "${IOCOM_SANITIZED-}" ] || { echo "not ok 1 - ${IOCOM_BUILD##*/}"; exit 1; }
 echo "ok 1 - plain"
 EOF
 tap_is "a test that only sanitizers fail fails" "$(checks 0 "" asan)" 1
-tap_is "... and is named as theirs, with the build" "$(named)" "FAILED asan/unit/test_build.sh: not ok 1 - asan; "
+tap_is "... and is named as theirs, with the build" "$(named)" "FAILED asan/unit/test_build: not ok 1 - asan; "
 tap_is "... beside the build itself" "$(ending)" "1 passed, 1 failed, 0 skipped"
 tap_is "it passes otherwise" "$(checks 0 "" unit)" 0
 
@@ -69,10 +76,12 @@ for stub in lib/check-circles.py lib/check-model.py chaos/test_judge.py chaos/te
 	chaos/test_gangs.py effect/test_units.py; do
 	echo 'print("ok 1 - stub")' >"$dir/tests/$stub"
 done
-for stub in chaos/chaos.sh chaos/gangs.sh fuzz/run.sh unit/test_build.sh cluster/test_run.sh cluster/test_decisions.sh \
+for stub in chaos/chaos.sh chaos/gangs.sh fuzz/run.sh cluster/test_run.sh cluster/test_decisions.sh \
 	attack/test_liveness.sh vm/guest.sh vm/nfs.sh; do
 	echo 'echo "ok 1 - stub"' >"$dir/tests/$stub"
 done
+echo 'echo "ok 1 - stub"' | compiled unit/test_build
+echo 'echo "ok 1 - stub"' | compiled shim/test_beside
 echo 'suites=(one)' >"$dir/tests/vm/suites.sh"
 printf 'tests format-check:\n\t@true\n' >"$dir/Makefile"
 # This one ends when one of the other lane has run.
@@ -86,7 +95,7 @@ EOF
 echo 'touch met; echo "ok 1 - here"' >"$dir/tests/unit/test_meets.sh"
 tap_is "all parts pass, some beside each other" "$(checks 0 "" all vm)" 0
 once() { grep -cE "^  $1 +1 passed, 0 failed" "$dir/out"; }
-each=(check-layers unit/test_meets.sh fuzz asan-build asan/unit/test_meets.sh asan/cluster/test_run.sh
+each=(check-layers unit/test_meets.sh fuzz asan-build asan/unit/test_build asan/shim/test_beside
 	vm/fetch vm/one vm/nfs cluster/test_run.sh attack/test_meets.sh chaos/chaos.sh attack/test_liveness.sh
 	cluster/test_decisions.sh effect/units)
 for name in "${each[@]}"; do tap_is "... $name once" "$(once "$name")" 1; done
@@ -97,22 +106,21 @@ tap_like "... and tells the seconds of each" "$(cat "$dir/out")" \
 	'seconds a part: cluster [0-9]+, .*\(static [0-9]+, .*vm [0-9]+ beside\), liveness [0-9]+, .*again [0-9]+$'
 
 # One of the tests beside fails, as often as $dir/failures says.
-cp "$dir/tests/cluster/test_run.sh" "$dir/passes"
-cat >"$dir/tests/cluster/test_run.sh" <<'EOF'
+compiled shim/test_beside <<'EOF'
 [ -n "${IOCOM_SANITIZED-}" ] || { echo "ok 1 - stub"; exit 0; }
 left=$(cat failures)
 echo $((left - 1)) >failures
 [ "$left" -le 0 ] && { echo "ok 1 - stub"; exit 0; }
 echo "not ok 1 - late"
 EOF
-said="asan/cluster/test_run.sh: not ok 1 - late; "
+said="asan/shim/test_beside: not ok 1 - late; "
 tap_is "one that fails beside others runs again at the end" "$(checks 1 1 all)" 0
 tap_is "... and is named" "$(named)" "UNSTEADY $said"
 tap_is "one that fails twice has failed" "$(checks 2 1 all)" 1
 tap_is "... and is named" "$(named)" "UNSTEADY $said
 FAILED $said"
 tap_like "... and counted" "$(ending)" '^[0-9]+ passed, 1 failed, 0 skipped$'
-cp "$dir/passes" "$dir/tests/cluster/test_run.sh"
+echo 'echo "ok 1 - stub"' | compiled shim/test_beside
 
 # The shell that runs those beside is killed: what it would have found is not known.
 cat >"$dir/tests/fuzz/run.sh" <<'EOF'

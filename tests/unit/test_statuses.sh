@@ -36,6 +36,7 @@ for c in "${commands[@]}"; do
 	run | place) words=(-- true) ;;
 	rsh) words=(n1 true) ;;
 	explain | attach | wait | kill) words=(no-such-job) ;;
+	migrate) words=(no-such-job n1) ;;
 	batch) # its workers ask the agent
 		words=("$dir/list")
 		echo true >"$dir/list"

@@ -130,12 +130,13 @@ void luggage_pack(const struct luggage *luggage, msgpack_sbuffer *buffer)
 
 	for (size_t i = 0; i < LUGGAGE_PIPES; i++)
 		open += luggage->pipes[i].open;
-	pack_begin(&pk, buffer, 14 + 4 + 3 * open);
+	pack_begin(&pk, buffer, 15 + 4 + 3 * open);
 	pack_u64(&pk, "v", LUGGAGE_VERSION);
 	pack_str(&pk, "job", luggage->job);
 	pack_str(&pk, "owner", luggage->owner);
 	pack_u64(&pk, "start_ns", luggage->start_ns);
 	pack_u64(&pk, "ran_ms", luggage->ran_ms);
+	pack_u64(&pk, "grace_ms", luggage->grace_ms);
 	pack_u64(&pk, "moves", luggage->moves);
 	pack_u64(&pk, "cpu_us", luggage->cpu_us);
 	pack_u64(&pk, "begin_us", luggage->begin_us);
@@ -218,6 +219,7 @@ static int take_luggage(const msgpack_object *map, struct luggage *luggage)
 	    unpack_str(map, "job", luggage->job, sizeof(luggage->job)) ||
 	    unpack_str(map, "owner", luggage->owner, sizeof(luggage->owner)) ||
 	    unpack_u64(map, "start_ns", &luggage->start_ns) ||
+	    unpack_u64(map, "grace_ms", &luggage->grace_ms) || luggage->grace_ms > UINT32_MAX ||
 	    unpack_u64(map, "ran_ms", &luggage->ran_ms) || luggage->ran_ms > INT64_MAX ||
 	    unpack_u64(map, "moves", &luggage->moves) || luggage->moves > UINT32_MAX ||
 	    unpack_u64(map, "cpu_us", &luggage->cpu_us) || luggage->cpu_us > INT64_MAX ||

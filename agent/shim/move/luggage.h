@@ -37,6 +37,7 @@ struct luggage {
 	uint64_t start_ns;	    /* when the job began, CLOCK_REALTIME */
 	uint64_t ran_ms;	    /* since then, by the clock of the nodes where it ran */
 	uint64_t moves;		    /* with this one */
+	uint64_t grace_ms;	    /* how long it goes on without its client */
 	/* CPU time so far, and of it the steps before the command. */
 	uint64_t cpu_us, begin_us;
 	bool detached, input_ended;

@@ -35,10 +35,18 @@ static void pack_body(int n, msgpack_sbuffer *body)
 	static const struct peer_request user = {
 		.type = PEER_USER,
 		.user = {"MUNGE:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA:", "an ask", 6}};
+	static const struct peer_request move = {
+		.type = PEER_MOVE, .move = {7, "n2", "10.0.0.2", 7702, "0123", {1, 2}}};
+	static const struct peer_request held = {.type = PEER_HELD,
+						 .held = {7, true, true, 1, 2, 3, "why"}};
 	msgpack_packer pk;
 
 	msgpack_sbuffer_init(body);
-	if (n == 0) {
+	if (n == 12) {
+		peer_request_pack(&move, body);
+	} else if (n == 13) {
+		peer_request_pack(&held, body);
+	} else if (n == 0) {
 		job_order_pack(&order, body);
 	} else if (n == 1) {
 		job_report_pack_first(&report, 1, body);
@@ -66,9 +74,9 @@ static void pack_body(int n, msgpack_sbuffer *body)
 
 bool sample(int n, FILE *out)
 {
-	static const char *const types[] = {"admit",  "done",  "started", "kill",
-					    "hello",  "renew", "key",	  "answer",
-					    "attach", "user",  "release", "admit"};
+	static const char *const types[] = {"admit",   "done",	"started", "kill",   "hello",
+					    "renew",   "key",	"answer",  "attach", "user",
+					    "release", "admit", "move",	   "held"};
 	struct control_head head = {.from = "there", .to = "here", .id = 3};
 	msgpack_sbuffer body, buffer;
 
