@@ -44,16 +44,14 @@ static int guest_ends_write_one(struct guest *guest, struct job *job, struct ioc
 	msgpack_sbuffer body;
 	int rc;
 
-	const char *gone = guest_move_end(job);
-
-	if (gone)
-		return journal_left(guest->journal, job->order.job, gone, job->end.end_ns,
-				    job->end.text, err);
+	if (guest_move_left(job))
+		return journal_left(guest->journal, job->order.job, job->end.end_ns, job->end.text,
+				    err);
 	job_report_make(job, guest->config.cpu_speed, &r);
 	guest_talk_report(job, &r);
 	row = (struct journal_job){
 		.job = r.job,
-		.state = r.state,
+		.state = guest_move_stayed(job) ? JOURNAL_STAYED : r.state,
 		.start_ns = r.start_ns,
 		.end_ns = r.end_ns,
 		.exit_kind = (int)r.kind,
@@ -176,7 +174,7 @@ static void guest_ends_settle_up_to(struct guest *guest, uint64_t up_to, int rc)
 	for (struct job *job = guest->jobs.first; job; job = job->next)
 		job->due = guest_ends_settles(job, up_to) && (!rc || !job->unwritten) &&
 			   (!job->written || !guest_is_home(guest, &job->order)) &&
-			   !guest_move_end(job);
+			   !guest_move_left(job);
 	guest_report_ended(guest);
 	for (struct job *job = guest->jobs.first; job; job = next) {
 		next = job->next;
@@ -234,7 +232,7 @@ void guest_settle_all(void *arg)
 		return;
 	}
 	for (struct job *job = guest->jobs.first; job; job = job->next)
-		job->due &= guest_is_home(guest, &job->order) && !guest_move_end(job);
+		job->due &= guest_is_home(guest, &job->order) && !guest_move_left(job);
 	guest_report_ended(guest);
 	guest_ends_await(guest);
 }
@@ -243,9 +241,9 @@ void guest_lost(struct guest *guest, struct job *job, const char *why)
 {
 	/* The job's record may not name its cgroup, or may be missing. */
 	guest->launcher->bury(guest->base->set->scope_cgroup, job->order.uid, job->order.job);
-	job->lost = true;
+	job->lost = !guest_move_never_ran(job);
 	job->end.kind = 3;
-	job->end.value = LEASE_OUTCOME;
+	job->end.value = job->lost ? LEASE_OUTCOME : LAUNCH_NEVER;
 	if (!job->end.text[0])
 		snprintf(job->end.text, sizeof(job->end.text), "%s", why);
 	log_write(guest->base->log, LOG_L_ERROR, "job %s is lost: %.200s", job->order.job,

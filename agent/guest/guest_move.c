@@ -339,6 +339,7 @@ static void move_obey(struct move_question *q, struct job *job, enum peer_decisi
 					 : decision == PEER_STAY || decision == PEER_LEAVE;
 
 	job->move.asking = fits;
+	job->move.told |= fits;
 	if (fits && !signals_decide(q->guest, job, words[decision], move_obeyed, q))
 		return;
 	job->move.asking = false;
@@ -386,6 +387,7 @@ static void move_ask_home(struct guest *guest, struct job *job)
 void guest_move_held(struct guest *guest, struct job *job, const struct launch_event *e)
 {
 	job->move.held = true;
+	job->move.told = false;
 	job->move.said = (struct peer_held){
 		.there = e->type == LAUNCH_READY,
 		.failed = e->failed,
@@ -426,10 +428,17 @@ void guest_move_stop(struct guest *guest)
 /* --- the end here ------------------------------------------------------------------------------
  */
 
-const char *guest_move_end(const struct job *job)
+bool guest_move_never_ran(const struct job *job)
 {
-	if (job->end.kind == RECORD_MOVED)
-		return "moved";
-	/* What never ran here stays where it was, whose node tells home how it ends. */
-	return job->order.move && !job->pid ? "stayed" : NULL;
+	return job->move.held && job->move.said.there && !job->move.told;
+}
+
+bool guest_move_left(const struct job *job)
+{
+	return job->end.kind == RECORD_MOVED;
+}
+
+bool guest_move_stayed(const struct job *job)
+{
+	return job->order.move && job->end.kind == 3 && job->end.value == LAUNCH_NEVER;
 }

@@ -190,11 +190,12 @@ void guest_move_held(struct guest *guest, struct job *job, const struct launch_e
 /* Asks homes again. */
 void guest_move_chores(struct guest *guest);
 void guest_move_stop(struct guest *guest);
-/*
- * Returns the state of an ended job that goes on elsewhere, of which home is not told from here;
- * NULL: it has ended.
- */
-const char *guest_move_end(const struct job *job);
+/* Returns whether JOB came, was held, and nobody let it go: killed with its cgroup, it never ran. */
+bool guest_move_never_ran(const struct job *job);
+/* Returns whether JOB, which has ended here, goes on elsewhere: home knows that already. */
+bool guest_move_left(const struct job *job);
+/* Returns whether JOB came and never ran here: home is told, and it may come again. */
+bool guest_move_stayed(const struct job *job);
 
 /* --- guest_lease.c --- */
 

@@ -216,6 +216,8 @@ void guest_shim_found(struct guest *guest, struct job *job, const struct launch_
 	guest_shim_watch(guest, job, f->leash);
 	if (f->started.pid)
 		guest_shim_started(guest, job, &f->started);
+	else if (f->started.type == LAUNCH_READY)
+		guest_move_held(guest, job, &f->started);
 }
 
 void guest_shim_died(struct guest *guest, struct job *job)

@@ -84,6 +84,7 @@ struct job {
 	struct {
 		uint64_t number; /* of the move that home asked for; 0: none, or not known */
 		bool held;	 /* home decides */
+		bool told;	 /* the shim was told what it decided */
 		bool asking;
 		uint64_t asked_ns; /* CLOCK_BOOTTIME */
 		struct peer_held said;

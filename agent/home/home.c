@@ -31,6 +31,7 @@
 #include "user/gang_name.h"
 
 #define NEVER_STARTED_S 120
+#define HOME_NEVER_RAN	125 /* value of an end of kind 3: no process of the job ran */
 #define DAY_S		86400
 
 /* --- jobs submitted here ------------------------------------------------------ */
@@ -52,6 +53,8 @@ static int home_started(struct home *home, const char *from, const char *job, ui
 		rc = journal_home_state(home->journal, job, "running", start_ns, pid, &err);
 	if (rc)
 		base_journal_failed(home->base, &err);
+	if (!rc)
+		home_move_started(home, job, from);
 	for (const struct home_watch *w = home->watches; w && !rc; w = w->next)
 		if (w->started)
 			w->started(w->arg, job);
@@ -173,6 +176,9 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 
 	if (rc == -ENOENT)
 		return 0; /* pruned: nobody waits for it */
+	if (!rc && home_move_failed_there(home, r->job, from,
+					  r->kind == 3 && r->value == HOME_NEVER_RAN, r->text))
+		return 0;
 	if (!rc && strcmp(node, from)) {
 		/* Admitted there but run elsewhere, or a forged report. */
 		home->base->counters->controls_refused++;
@@ -183,6 +189,8 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 	}
 	if (!rc && ended)
 		return 0; /* reported twice */
+	if (!rc && home_move_saves(home, r->job, !strcmp(r->state, "lost")))
+		return 0;
 	before = loop_share_enter(home->base->shares, rc ? LOOP_SHARE_NOBODY : uid);
 	if (!rc)
 		rc = journal_home_expected(home->journal, r->job, &expected, &err);
@@ -441,6 +449,7 @@ void home_chores(struct home *home)
 {
 	lease_expire(home);
 	learn_chores(home);
+	home_move_chores(home);
 }
 
 static bool is_gone(void *arg, const char *node)

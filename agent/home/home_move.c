@@ -8,7 +8,13 @@
 #include <string.h>
 
 #include "agent/home/home_own.h"
+#include "user/clock.h"
 #include "user/pack.h"
+
+/* The source holds it, and the target says nothing. */
+#define MOVE_ONE_HELD_NS (30 * CLOCK_NS_PER_S)
+/* Nobody holds it: has the source begun at all? */
+#define MOVE_SILENT_NS (60 * CLOCK_NS_PER_S)
 
 /* A move that was asked for since this agent began. */
 struct home_moving {
@@ -20,9 +26,13 @@ struct home_moving {
 	home_moved done;	 /* NULL: nobody waits */
 	void *arg;
 	bool asking; /* a node has not answered yet: the struct must stay */
+	/* Who holds it, and since when (CLOCK_BOOTTIME).  Both must, or it does not go on there. */
+	bool source_held, target_held;
+	uint64_t since_ns;
 	/* Questions of the two nodes that wait for the decision; 0: none. */
 	uint64_t source_ticket, target_ticket;
 	bool decided;
+	bool runs;		  /* at the target: the source may leave */
 	struct journal_wait wait; /* for the disk */
 };
 
@@ -79,6 +89,16 @@ static void moving_answer(struct home_moving *m, uint64_t *ticket, bool there)
 	*ticket = 0;
 }
 
+/* Both nodes know, or will when they ask. */
+static void moving_over(struct home_moving *m)
+{
+	moving_answer(m, &m->source_ticket, false);
+	moving_answer(m, &m->target_ticket, true);
+	moving_tell(m, &m->move, "");
+	if (!m->asking)
+		moving_free(m);
+}
+
 /* The decision is on the disk, or RC: the disk failed.  Then the nodes ask again. */
 static void moving_durable(void *arg, int rc)
 {
@@ -88,11 +108,10 @@ static void moving_durable(void *arg, int rc)
 		m->home->base->counters->journal_failures++;
 		m->source_ticket = m->target_ticket = 0;
 	}
-	moving_answer(m, &m->source_ticket, false);
 	moving_answer(m, &m->target_ticket, true);
-	moving_tell(m, &m->move, "");
-	if (!m->asking)
-		moving_free(m);
+	/* Until it runs there, the source has what is needed if it never does. */
+	if (!strcmp(m->move.state, "aborted") || m->runs)
+		moving_over(m);
 }
 
 /* Decides M, once.  Returns 0 or negative errno. */
@@ -341,7 +360,11 @@ int home_move(struct home *home, uid_t uid, const char *job, const char *node, h
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	*m = (struct home_moving){.home = home, .move = move, .done = done, .arg = arg};
+	*m = (struct home_moving){.home = home,
+				  .move = move,
+				  .done = done,
+				  .arg = arg,
+				  .since_ns = loop_boot_ns(home->base->loop)};
 	snprintf(m->job, sizeof(m->job), "%s", job);
 	m->next = home->moves;
 	home->moves = m;
@@ -367,7 +390,7 @@ static int held_check(const struct journal_move *move, const struct peer_request
 	return strcmp(r->held.there ? move->target : move->source, r->from) ? -EACCES : 0;
 }
 
-/* A move of an earlier agent gets a struct when the source asks about it. */
+/* A move of an earlier agent gets a struct when a node asks about it. */
 static struct home_moving *held_adopt(struct home *home, const char *job,
 				      const struct journal_move *move)
 {
@@ -378,26 +401,49 @@ static struct home_moving *held_adopt(struct home *home, const char *job,
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return NULL;
-	*m = (struct home_moving){.home = home, .move = *move};
+	*m = (struct home_moving){
+		.home = home, .move = *move, .since_ns = loop_boot_ns(home->base->loop)};
 	snprintf(m->job, sizeof(m->job), "%s", job);
 	m->next = home->moves;
 	home->moves = m;
 	return m;
 }
 
-/* The source holds it: that decides.  Returns 0: an answer comes later; negative errno. */
-static int held_source(struct home *home, const struct peer_request *r,
-		       const struct journal_move *move, uint64_t ticket, struct iocom_err *err)
+/* Takes what one of the nodes says of M, which is not decided.  The last one decides. */
+static int held_take(struct home_moving *m, const struct peer_held *held, uint64_t ticket,
+		     struct iocom_err *err)
+{
+	if (held->there) {
+		m->target_held = true;
+		m->target_ticket = ticket;
+	} else {
+		m->source_ticket = ticket;
+		m->move.frozen_ms = held->frozen_ms;
+		m->move.dump_ms = held->dump_ms;
+		m->move.bytes = held->bytes;
+		if (held->failed)
+			return moving_decide(m, "aborted", held->text, err);
+		if (!m->source_held)
+			m->since_ns = loop_boot_ns(m->home->base->loop);
+		m->source_held = true;
+	}
+	return m->source_held && m->target_held ? moving_decide(m, "resumed", "", err) : 0;
+}
+
+/* The journal has MOVE, which is not decided. */
+static int held_undecided(struct home *home, const struct peer_request *r,
+			  const struct journal_move *move, uint64_t ticket)
 {
 	struct home_moving *m = held_adopt(home, r->job, move);
+	struct iocom_err err = {0};
 
 	if (!m)
-		return iocom_err_set(err, -EAGAIN, "another move of the job is under way");
-	m->move.frozen_ms = r->held.frozen_ms;
-	m->move.dump_ms = r->held.dump_ms;
-	m->move.bytes = r->held.bytes;
-	m->source_ticket = ticket;
-	return moving_decide(m, r->held.failed ? "aborted" : "resumed", r->held.text, err);
+		return 0; /* wait */
+	if (!held_take(m, &r->held, ticket, &err))
+		return PEERS_LATER;
+	base_journal_failed(home->base, &err);
+	*(r->held.there ? &m->target_ticket : &m->source_ticket) = 0;
+	return 0;
 }
 
 int home_on_held(void *arg, const struct peer_request *r, uint64_t ticket,
@@ -421,27 +467,146 @@ int home_on_held(void *arg, const struct peer_request *r, uint64_t ticket,
 		peer_answer_refuse(answer, "the job does not move there");
 		return 0;
 	}
-	if (m && m->move.number == move.number &&
-	    (r->held.there ? !m->decided || m->wait.waiting : m->wait.waiting)) {
-		/* It hears of the decision when the disk has it. */
-		*(r->held.there ? &m->target_ticket : &m->source_ticket) = ticket;
-		return PEERS_LATER;
-	}
 	answer->decision = decision_for(&move, r->held.there);
-	if (answer->decision != PEER_WAIT || r->held.there)
+	if (answer->decision == PEER_WAIT)
+		return held_undecided(home, r, &move, ticket);
+	if (!m || m->move.number != move.number || (!m->wait.waiting && (r->held.there || m->runs)))
 		return 0;
-	rc = held_source(home, r, &move, ticket, &err);
-	if (!rc)
-		return PEERS_LATER;
+	/* It hears of the decision when the disk has it, and its source when it runs there. */
+	*(r->held.there ? &m->target_ticket : &m->source_ticket) = ticket;
+	return PEERS_LATER;
+}
+
+/*
+ * The source lost it, and nothing of it runs there, but the target holds it whole.  Returns true:
+ * it goes on there.
+ */
+bool home_move_saves(struct home *home, const char *job, bool lost)
+{
+	struct home_moving *m = moving_find(home, job);
+	struct iocom_err err = {0};
+
+	if (!lost || !m || m->decided || !m->target_held)
+		return false;
+	if (!moving_decide(m, "resumed", "", &err))
+		return true;
 	base_journal_failed(home->base, &err);
-	return 0; /* wait */
+	return false;
+}
+
+void home_move_started(struct home *home, const char *job, const char *from)
+{
+	struct home_moving *m = moving_find(home, job);
+
+	if (!m || !m->decided || strcmp(m->move.target, from) != 0)
+		return;
+	m->runs = true;
+	if (!m->wait.waiting)
+		moving_over(m);
+}
+
+/* It was to go on there and never did, and its source has not been told to leave. */
+static bool moving_undo(struct home_moving *m, const char *why)
+{
+	struct journal_move move = m->move;
+	struct iocom_err err = {0};
+
+	snprintf(move.state, sizeof(move.state), "aborted");
+	snprintf(move.text, sizeof(move.text), "%s", why);
+	if (journal_move_undo(m->home->journal, m->job, &move, &err))
+		return false;
+	m->move = move;
+	if (m->wait.waiting)
+		return true;
+	m->wait = (struct journal_wait){.done = moving_durable, .arg = m};
+	if (!journal_when_durable(m->home->journal, &m->wait))
+		moving_durable(m, 0);
+	return true;
+}
+
+bool home_move_failed_there(struct home *home, const char *job, const char *from, bool never,
+			    const char *why)
+{
+	struct iocom_err err = {0};
+	struct home_moving *m;
+	struct journal_move move;
+	char text[PEER_TEXT_MAX];
+
+	if (journal_move_get(home->journal, job, 0, &move, &err) || strcmp(move.target, from) != 0)
+		return false;
+	snprintf(text, sizeof(text), "%.200s", *why ? why : "the other node lost it");
+	m = moving_find(home, job);
+	if (!strcmp(move.state, "resumed") && m && m->decided && !m->runs && never)
+		return moving_undo(m, text);
+	if (!strcmp(move.state, "resumed")) {
+		home_move_started(home, job, from); /* it did, or is lost: the source may leave */
+		return false;
+	}
+	if (!strcmp(move.state, "asked")) {
+		m = held_adopt(home, job, &move);
+		if (m)
+			moving_give_up(m, text);
+	}
+	return true;
+}
+
+/* --- those that take too long ------------------------------------------------------------------
+ */
+
+/* Whether the source has begun: it lets go of no job that is on its way. */
+static void moving_looked(void *arg, int rc, const struct peer_answer *answer, const char *why)
+{
+	struct home_moving *m = arg;
+
+	(void)why;
+	m->asking = false;
+	m->since_ns = loop_boot_ns(m->home->base->loop);
+	if (m->decided)
+		moving_free(m);
+	else if (!rc && answer->ok && !m->source_held)
+		moving_give_up(m, "it did not begin to move");
+}
+
+static void moving_look(struct home_moving *m)
+{
+	struct peer_request request = {.type = PEER_MOVABLE};
+	struct iocom_err err = {0};
+
+	m->since_ns = loop_boot_ns(m->home->base->loop);
+	memcpy(request.job, m->job, sizeof(request.job));
+	if (moving_ask(m, m->move.source, &request, moving_looked, &err))
+		m->asking = false;
+}
+
+void home_move_chores(struct home *home)
+{
+	uint64_t now = loop_boot_ns(home->base->loop);
+	struct home_moving *next;
+
+	for (struct home_moving *m = home->moves; m; m = next) {
+		uint64_t age_ns = now - m->since_ns;
+		char why[PEER_TEXT_MAX];
+
+		next = m->next;
+		if (m->decided || m->asking)
+			continue;
+		if (m->source_held && !m->target_held && age_ns >= MOVE_ONE_HELD_NS) {
+			snprintf(why, sizeof(why), "node %s does not say that it has it",
+				 m->move.target);
+			moving_give_up(m, why);
+		} else if (!m->source_held && age_ns >= MOVE_SILENT_NS) {
+			moving_look(m);
+		}
+	}
 }
 
 void home_move_ended(struct home *home, const char *job)
 {
 	struct home_moving *m = moving_find(home, job);
 
-	if (m && !m->decided)
+	if (m && m->decided)
+		return;
+	if (m)
 		moving_give_up(m, "the job has ended");
 	else if (!m)
 		(void)home_move_clear(home, job, &(struct iocom_err){0});

@@ -3,7 +3,7 @@
  * Moves of jobs that were submitted here, wherever they run.  The journal has the one decision:
  *
  *   movable (source) -> admit (target) -> asked (journal) -> move (source) -> held (both)
- *       -> resumed (journal, on the disk): the source leaves, the target goes
+ *       -> resumed (journal, on the disk): the target goes; when it runs the source leaves
  *       -> aborted: the source stays, the target gives up
  *
  * Both nodes ask again until they know, so nothing is lost if an agent starts again.
@@ -11,6 +11,7 @@
 #ifndef IOCOM_HOME_MOVE_H
 #define IOCOM_HOME_MOVE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "agent/cluster/peers.h"
@@ -37,6 +38,21 @@ size_t home_moves_count(const struct home *home);
 int home_on_held(void *home, const struct peer_request *request, uint64_t ticket,
 		 struct peer_answer *answer);
 
+/*
+ * JOB has ended at its node, which LOST it.  Returns true if it goes on: another node holds it, and
+ * may let it run.
+ */
+bool home_move_saves(struct home *home, const char *job, bool lost);
+/* JOB runs at FROM: if it has moved there, its source may leave. */
+void home_move_started(struct home *home, const char *job, const char *from);
+/*
+ * FROM reports an end of JOB; NEVER: nothing of it ran there.  Returns true if that was a move that
+ * failed: the job stays where it was, for the reason WHY.
+ */
+bool home_move_failed_there(struct home *home, const char *job, const char *from, bool never,
+			    const char *why);
+/* Once a second: gives up what takes too long. */
+void home_move_chores(struct home *home);
 /* JOB has ended at its node: what was asked about it is over. */
 void home_move_ended(struct home *home, const char *job);
 /* Ends all that waits. */

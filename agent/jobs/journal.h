@@ -233,9 +233,18 @@ int journal_move_get(struct journal *j, const char *job, uint64_t number, struct
 /* Calls EACH for the moves of JOB, the first one first. */
 int journal_moves(struct journal *j, const char *job,
 		  void (*each)(void *arg, const struct journal_move *move), void *arg);
-/* Of a job that was here and has left, or did not come after all: it may come again. */
-int journal_left(struct journal *j, const char *job, const char *state, uint64_t end_ns,
-		 const char *text, struct iocom_err *err);
+/*
+ * Corrects a decision: MOVE of JOB, which was resumed, is aborted after all, because its target has
+ * shown that nothing of it ran there, and its source holds it still.  Returns as
+ * journal_move_decide.
+ */
+int journal_move_undo(struct journal *j, const char *job, const struct journal_move *move,
+		      struct iocom_err *err);
+/* The state of a job at a node where it came and never ran: it may come again. */
+#define JOURNAL_STAYED "stayed"
+/* Of a job that was here and has left, and may come again. */
+int journal_left(struct journal *j, const char *job, uint64_t end_ns, const char *text,
+		 struct iocom_err *err);
 /* The same as journal_accept, of a job that comes from another node. */
 int journal_arrive(struct journal *j, const struct journal_job *job, const void *order,
 		   size_t length, struct iocom_err *err);

@@ -24,42 +24,60 @@ int journal_move_ask(struct journal *j, const char *job, struct journal_move *mo
 			      I(move->asked_ns));
 }
 
-/* The decision, in a transaction. */
-static int move_decide(struct journal *j, const char *job, const struct journal_move *m,
-		       struct iocom_err *err)
+/* Moves JOB's row at home to NODE. */
+static int move_home(struct journal *j, const char *job, const char *node, struct iocom_err *err)
+{
+	return journal_change(j, err,
+			      "UPDATE home SET node=?2 WHERE job=?1 AND state IN"
+			      " ('starting','running')",
+			      "ss", job, node);
+}
+
+/* Changes the state of M, which must be FROM. */
+static int move_change(struct journal *j, const char *job, const struct journal_move *m,
+		       const char *from, struct iocom_err *err)
 {
 	int rc = journal_change(j, err,
 				"UPDATE move SET state=?3, decided_ns=?4, frozen_ms=?5, dump_ms=?6,"
-				" bytes=?7, text=?8 WHERE job=?1 AND number=?2 AND state='asked'",
-				"sisiiiis", job, I(m->number), m->state, I(m->decided_ns),
-				I(m->frozen_ms), I(m->dump_ms), I(m->bytes), m->text);
+				" bytes=?7, text=?8 WHERE job=?1 AND number=?2 AND state=?9",
+				"sisiiiiss", job, I(m->number), m->state, I(m->decided_ns),
+				I(m->frozen_ms), I(m->dump_ms), I(m->bytes), m->text, from);
 
 	if (rc)
 		return rc;
 	if (!sqlite3_changes(j->file.db))
 		return iocom_err_set(err, -EALREADY, "the move was decided before");
-	if (strcmp(m->state, "resumed") != 0)
-		return 0;
-	return journal_change(j, err,
-			      "UPDATE home SET node=?2 WHERE job=?1 AND state IN"
-			      " ('starting','running')",
-			      "ss", job, m->target);
+	if (!strcmp(m->state, "resumed"))
+		return move_home(j, job, m->target, err);
+	return strcmp(from, "resumed") ? 0 : move_home(j, job, m->source, err);
 }
 
-/* Both changes or none, also within the transaction of a message that is being answered. */
-int journal_move_decide(struct journal *j, const char *job, const struct journal_move *move,
-			struct iocom_err *err)
+/* All changes or none, also within the transaction of a message that is being answered. */
+static int move_change_whole(struct journal *j, const char *job, const struct journal_move *move,
+			     const char *from, struct iocom_err *err)
 {
 	int rc = journal_change(j, err, "SAVEPOINT move", "");
 
 	if (rc)
 		return rc;
-	rc = move_decide(j, job, move, err);
+	rc = move_change(j, job, move, from, err);
 	if (rc)
 		(void)journal_change(j, NULL, "ROLLBACK TO move", "");
 	if (journal_change(j, rc ? NULL : err, "RELEASE move", "") && !rc)
 		rc = -EIO;
 	return rc;
+}
+
+int journal_move_decide(struct journal *j, const char *job, const struct journal_move *move,
+			struct iocom_err *err)
+{
+	return move_change_whole(j, job, move, "asked", err);
+}
+
+int journal_move_undo(struct journal *j, const char *job, const struct journal_move *move,
+		      struct iocom_err *err)
+{
+	return move_change_whole(j, job, move, "resumed", err);
 }
 
 static void move_take(sqlite3_stmt *st, struct journal_move *m)
@@ -114,13 +132,13 @@ int journal_moves(struct journal *j, const char *job,
 	return rc == SQLITE_DONE ? 0 : -EIO;
 }
 
-int journal_left(struct journal *j, const char *job, const char *state, uint64_t end_ns,
-		 const char *text, struct iocom_err *err)
+int journal_left(struct journal *j, const char *job, uint64_t end_ns, const char *text,
+		 struct iocom_err *err)
 {
 	return journal_change(j, err,
-			      "UPDATE target SET state=?2, end_ns=?3, report_due=0, report=NULL,"
-			      " text=?4 WHERE job=?1",
-			      "ssis", job, state, I(end_ns), text);
+			      "UPDATE target SET state='moved', end_ns=?2, report_due=0,"
+			      " report=NULL, text=?3 WHERE job=?1",
+			      "sis", job, I(end_ns), text);
 }
 
 int journal_arrive(struct journal *j, const struct journal_job *job, const void *order,

@@ -116,7 +116,10 @@ void shim_audit_end(struct shim *shim)
 static void failed_to_begin(struct shim *shim, int rc, const struct iocom_err *err)
 {
 	shim->end.kind = rc > 0 ? 2 : 3;
-	shim->end.value = rc > 0 ? (uint32_t)rc : 125;
+	/* A job that was let go on here, and did not, is lost. */
+	shim->end.value = rc > 0			 ? (uint32_t)rc
+			  : shim->leash.word == LEASH_GO ? LEASE_OUTCOME
+							 : 125;
 	snprintf(shim->end.text, sizeof(shim->end.text), "%.255s", err->text);
 	shim->streams.told[1] = shim->streams.told[2] = true; /* the job had no outputs */
 	shim->detached = false;

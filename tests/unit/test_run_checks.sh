@@ -76,7 +76,7 @@ for stub in lib/check-circles.py lib/check-model.py chaos/test_judge.py chaos/te
 	chaos/test_gangs.py effect/test_units.py; do
 	echo 'print("ok 1 - stub")' >"$dir/tests/$stub"
 done
-for stub in chaos/chaos.sh chaos/gangs.sh fuzz/run.sh cluster/test_run.sh cluster/test_decisions.sh \
+for stub in chaos/chaos.sh chaos/gangs.sh chaos/moves.sh fuzz/run.sh cluster/test_run.sh cluster/test_decisions.sh \
 	attack/test_liveness.sh vm/guest.sh vm/nfs.sh; do
 	echo 'echo "ok 1 - stub"' >"$dir/tests/$stub"
 done
