@@ -188,6 +188,10 @@ format-check: ## fail when a C source is not formatted
 bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benchmark tables
 	@for b in $^; do echo "== $${b##*/}"; $$b || exit 1; done
 
+.PHONY: bench-migration
+bench-migration: all ## how long a job is frozen when it moves, by size (root, 2 minutes); SIZES="1 16", MOVES=9
+	@IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/migration.sh
+
 .PHONY: bench-decision
 bench-decision: $(BUILD)/tests/bench/bench_decision ## a placement from request to answer, 10 to 10,000 nodes; WHAT="wal io-re": these policies
 	@$< $(WHAT)

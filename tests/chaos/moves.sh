@@ -28,9 +28,7 @@ sees() { pair_sees n1 2 && pair_sees n2 2; }
 until_true 20 sees || tap_skip_all "the agents do not see each other"
 
 LINES_MAX=${LINES_MAX:-1500} cases=0
-# Pids of the shim, or of the first process, of JOB at NODE.
-shim_of() { pgrep -f "iocom-shim .*$PAIR/$1/state/jobs" | while read -r p; do
-	ls -l "/proc/$p/cwd" 2>/dev/null | grep -q "$PAIR/$1/run" && [ "$(awk '/PPid/ { print $2 }' "/proc/$p/status")" = "${PAIR_PID[$1]}" ] && echo "$p"; done; }
+# The job's control group at NODE, and the first process in its own pid namespace.
 group_of() { find /sys/fs/cgroup -path "*$PAIR_SCOPE/$1/*/$2" -type d 2>/dev/null | grep -v '/memory/\|/pids/\|/cpu' | head -n 1; } # NODE NAME
 init_of() { [ -z "$(group_of "$1" "$2")" ] || grep -h . "$(group_of "$1" "$2")/cgroup.procs" | while read -r p; do
 	grep -q 'NSpid.*	1$' "/proc/$p/status" 2>/dev/null && echo "$p"; done; }
@@ -43,14 +41,14 @@ fault() { # WHAT JOB: who is killed
 	case $1 in
 	source-agent) kill -9 "${PAIR_PID[n1]}" ;;
 	target-agent) kill -9 "${PAIR_PID[n2]}" ;;
-	source-shim) kill -9 $(cat "$PAIR/shim-n1") ;;
-	target-shim) kill -9 $(shims_new) ;;
+	source-shim) xargs -r kill -9 <"$PAIR/shim-n1" ;;
+	target-shim) shims_new | xargs -r kill -9 ;;
 	mover) g=$(group_of n1 "$2.move"); [ -z "$g" ] || echo 1 >"$g/cgroup.kill" ;;
-	source-init) kill -9 $(init_of n1 "$2") ;;
+	source-init) init_of n1 "$2" | xargs -r kill -9 ;;
 	target-all) g=$(group_of n2 "$2"); [ -z "$g" ] || echo 1 >"$g/cgroup.kill" ;;
 	esac 2>/dev/null
 }
-# The shim of JOB at n2 is the one that has the job's control socket.
+# Who has the job's control socket: its shims.  Those at n2 are not the one at n1.
 shims_new() { ss -xlpH 2>/dev/null | grep -F "$job.sock" | grep -oE 'pid=[0-9]+' | cut -d= -f2 | sort -u | grep -vxF "$(cat "$PAIR/shim-n1")"; }
 holder() { ss -xlpH 2>/dev/null | grep -F "$1.sock" | grep -oE 'pid=[0-9]+' | cut -d= -f2 | sort -u; }
 

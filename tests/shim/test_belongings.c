@@ -110,7 +110,7 @@ static void expect(const struct held *h, int wanted, const char *why)
 		fail_msg("%d '%s' instead of %d '%s'", rc, err.text, wanted, why);
 }
 
-#define READY "open('ready','w').close(); time.sleep(1000)"
+#define READY "import os; open('r','w').close(); os.rename('r','ready'); time.sleep(1000)"
 
 /* What ordinary programs have may go. */
 static void test_ordinary(void **state)
@@ -158,8 +158,9 @@ static void test_elsewhere(void **state)
 				    "f.write('x'*10); f.flush(); " READY;
 	static const char maps[] = "import time,mmap; f=open('f','w+'); f.write('x'*4096); "
 				   "f.flush(); m=mmap.mmap(f.fileno(),4096); f.close(); " READY;
-	static const char inside[] = "import time,os; os.mkdir('d'); open('ready','w').close(); "
-				     "os.chdir('d'); time.sleep(1000)";
+	static const char inside[] =
+		"import time,os; os.mkdir('d'); open('r','w').close(); os.rename('r','ready'); "
+		"os.chdir('d'); time.sleep(1000)";
 
 	(void)state;
 	/* What criu would open through a link: the kernel tells where it led. */
