@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* `iocom migrate` moves a running job to another node. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 #include "balancer/commands.h"
 #include "balancer/job_command.h"
+#include "balancer/listing.h"
+
+#define MIGRATE_LOOK_NS 100000000 /* between looks whether it is decided */
 
 static const char help[] =
 	"usage: iocom migrate [--json] [--run-dir DIR] JOB NODE\n"
@@ -26,11 +32,34 @@ static void migrate_print(const char *job, const json_t *move)
 	       (double)json_integer_value(json_object_get(move, "bytes")) / 1e6);
 }
 
+/* Waits until move NUMBER of JOB is decided.  Returns it, borrowed from ANSWER; NULL: see ERR. */
+static const json_t *migrate_await(const struct job_command *command, const char *job,
+				   json_int_t number, json_t **answer, struct iocom_err *err)
+{
+	const struct timespec pause = {.tv_nsec = MIGRATE_LOOK_NS};
+	const json_t *move;
+	size_t i;
+
+	for (;;) {
+		json_decref(*answer);
+		*answer = NULL;
+		if (job_command_ask(command, "explain", job, -1, answer, err))
+			return NULL;
+		json_array_foreach (json_object_get(*answer, "moves"), i, move) {
+			if (json_integer_value(json_object_get(move, "number")) == number &&
+			    strcmp(listing_string(move, "state"), "asked") != 0)
+				return move;
+		}
+		nanosleep(&pause, NULL);
+	}
+}
+
 int cmd_migrate(int argc, char **argv)
 {
 	static const struct option options[] = {JOB_COMMAND_OPTION_JSON, JOB_COMMAND_OPTIONS, {0}};
 	struct job_command command = {.help = help, .usage_status = 2};
 	struct iocom_err err = {0};
+	const json_t *move;
 	json_t *answer = NULL;
 
 	if (job_command_option(&command, argc, argv, "h", options) == JOB_COMMAND_LEAVE)
@@ -48,12 +77,20 @@ int cmd_migrate(int argc, char **argv)
 		fprintf(stderr, "iocom migrate: %s: %s\n", argv[optind], err.text);
 		return 1;
 	}
-	if (command.json)
-		json_dumpf(answer, stdout, JSON_COMPACT);
-	else
-		migrate_print(argv[optind], answer);
-	if (command.json)
+	move = migrate_await(&command, argv[optind],
+			     json_integer_value(json_object_get(answer, "number")), &answer, &err);
+	if (!move || strcmp(listing_string(move, "state"), "resumed") != 0) {
+		if (move)
+			iocom_err_set(&err, -EREMOTE, "it goes on at node %s: %s",
+				      listing_string(move, "from"), listing_string(move, "why"));
+		fprintf(stderr, "iocom migrate: %s: %s\n", argv[optind], err.text);
+		json_decref(answer);
+		return 1;
+	}
+	if (command.json && !json_dumpf(move, stdout, JSON_COMPACT))
 		putchar('\n');
+	else if (!command.json)
+		migrate_print(argv[optind], move);
 	json_decref(answer);
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

@@ -13,10 +13,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/shim/move/transfer.h"
 #include "user/channel/stream_hello.h"
 #include "user/clock.h"
 #include "user/frame.h"
 #include "user/pack.h"
+#include "user/utf8.h"
 #include "user/wire.h"
 
 /* Waits for EVENTS.  Returns 0, -ETIMEDOUT or another negative errno. */
@@ -126,9 +128,47 @@ static int call_greet(int fd, const struct peer_move *to, const char *job, uint6
 	return rc ? rc : -EACCES;
 }
 
-/* Sends FRAME_START in records.  RECORDS are what they are after it. */
+/* What the other node says, for its users: it must do nothing to a terminal. */
+static int call_refused(const uint8_t *text, uint32_t length, struct iocom_err *err)
+{
+	char plain[200];
+
+	snprintf(plain, sizeof(plain), "%.*s", (int)(length < 190 ? length : 190),
+		 (const char *)text);
+	utf8_plain(plain);
+	return iocom_err_set(err, -ECONNREFUSED, "%s", plain);
+}
+
+/*
+ * Waits until the shim there says that it is ready, or why it cannot (agent/shim/move/transfer.h).
+ * It says nothing else before the job comes, so nothing of the stream is lost with WIRE.
+ */
+static int call_await_begin(struct wire *wire, uint64_t until_ms, struct iocom_err *err)
+{
+	const uint8_t *payload;
+	uint32_t length;
+	uint8_t type;
+	int rc;
+
+	while ((rc = wire_next(wire, &type, &payload, &length)) == FRAME_E_MORE) {
+		rc = call_wait(wire->fd, POLLIN, until_ms);
+		if (!rc)
+			rc = wire_fill(wire);
+		if (rc < 0)
+			return rc;
+	}
+	if (!rc && type == FRAME_MOVE && length == 1 && payload[0] == TRANSFER_BEGIN)
+		return 0;
+	if (!rc && type == FRAME_MOVE && length && payload[0] == TRANSFER_REFUSED)
+		return call_refused(payload + 1, length - 1, err);
+	if (!rc && type == FRAME_ERROR)
+		return call_refused(payload, length, err);
+	return -EBADMSG;
+}
+
+/* Sends FRAME_START in records.  RECORDS are what they are after the answer. */
 static int call_start(int fd, const void *packed, size_t length, uint64_t until_ms,
-		      struct records *records)
+		      struct records *records, struct iocom_err *err)
 {
 	msgpack_sbuffer message;
 	msgpack_packer pk;
@@ -145,6 +185,8 @@ static int call_start(int fd, const void *packed, size_t length, uint64_t until_
 		if (!rc)
 			rc = wire_flush(&wire);
 	}
+	if (!rc)
+		rc = call_await_begin(&wire, until_ms, err);
 	msgpack_sbuffer_destroy(&message);
 	*records = *wire_records(&wire);
 	wire.fd = -1;
@@ -163,9 +205,11 @@ int move_call(const struct peer_move *to, const char *job, const void *packed, s
 				     to->node, to->address, to->port, strerror(-fd));
 	rc = call_greet(fd, to, job, until_ms, records);
 	if (!rc)
-		rc = call_start(fd, packed, length, until_ms, records);
+		rc = call_start(fd, packed, length, until_ms, records, err);
 	if (!rc)
 		return fd;
 	close(fd);
+	if (*err->text)
+		return rc;
 	return iocom_err_set(err, rc, "node %s does not take the job: %s", to->node, strerror(-rc));
 }

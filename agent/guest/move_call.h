@@ -2,7 +2,8 @@
 /*
  * A node whose job moves away calls the node where it goes, as a client does that starts a job
  * there: connection, handshake (user/channel/stream_hello.h), FRAME_START.  Its credential is the
- * key, which home has given to these two nodes alone.  It may wait, so a thread does it.
+ * key, which home has given to these two nodes alone.  It waits until the shim there is ready, so
+ * that the job is not frozen meanwhile.  A thread does it.
  */
 #ifndef IOCOM_MOVE_CALL_H
 #define IOCOM_MOVE_CALL_H
@@ -13,7 +14,7 @@
 #include "iocom/err.h"
 #include "user/channel/records.h"
 
-#define MOVE_CALL_MS   5000
+#define MOVE_CALL_MS   10000
 #define MOVE_CALLS_MAX 16 /* at a time */
 
 /*

@@ -32,7 +32,9 @@ struct home_moving {
 	/* Questions of the two nodes that wait for the decision; 0: none. */
 	uint64_t source_ticket, target_ticket;
 	bool decided;
+	bool durable;		  /* the disk has the decision */
 	bool runs;		  /* at the target: the source may leave */
+	bool over;		  /* all is told */
 	struct journal_wait wait; /* for the disk */
 };
 
@@ -92,6 +94,7 @@ static void moving_answer(struct home_moving *m, uint64_t *ticket, bool there)
 /* Both nodes know, or will when they ask. */
 static void moving_over(struct home_moving *m)
 {
+	m->over = true;
 	moving_answer(m, &m->source_ticket, false);
 	moving_answer(m, &m->target_ticket, true);
 	moving_tell(m, &m->move, "");
@@ -107,11 +110,24 @@ static void moving_durable(void *arg, int rc)
 	if (rc) {
 		m->home->base->counters->journal_failures++;
 		m->source_ticket = m->target_ticket = 0;
+		return;
 	}
+	m->durable = true;
 	moving_answer(m, &m->target_ticket, true);
 	/* Until it runs there, the source has what is needed if it never does. */
 	if (!strcmp(m->move.state, "aborted") || m->runs)
 		moving_over(m);
+}
+
+/* Waits until the disk has the decision. */
+static void moving_await_disk(struct home_moving *m)
+{
+	if (m->wait.waiting)
+		return;
+	m->durable = false;
+	m->wait = (struct journal_wait){.done = moving_durable, .arg = m};
+	if (!journal_when_durable(m->home->journal, &m->wait))
+		moving_durable(m, 0);
 }
 
 /* Decides M, once.  Returns 0 or negative errno. */
@@ -129,9 +145,7 @@ static int moving_decide(struct home_moving *m, const char *state, const char *w
 		return rc;
 	m->move = move;
 	m->decided = true;
-	m->wait = (struct journal_wait){.done = moving_durable, .arg = m};
-	if (!journal_when_durable(m->home->journal, &m->wait))
-		moving_durable(m, 0);
+	moving_await_disk(m);
 	return 0;
 }
 
@@ -174,9 +188,9 @@ static void moving_begun(void *arg, int rc, const struct peer_answer *answer, co
 	char text[PEER_TEXT_MAX + 80];
 
 	m->asking = false;
-	if (m->decided) {
+	if (m->over) {
 		moving_free(m);
-	} else if (!rc && answer->ok) {
+	} else if (m->decided || (!rc && answer->ok)) {
 		return; /* it works */
 	} else if (!rc) {
 		moving_give_up(m, answer->text);
@@ -251,6 +265,8 @@ static int moving_admit(struct home_moving *m, const struct peer_answer *answer,
 	rc = journal_move_ask(home->journal, m->job, &m->move, err);
 	if (rc)
 		return rc;
+	snprintf(m->move.state, sizeof(m->move.state), "asked");
+	moving_tell(m, &m->move, "");
 	snprintf(m->order->home, sizeof(m->order->home), "%s", home->base->set->name);
 	snprintf(m->order->home_address, sizeof(m->order->home_address), "%s",
 		 home->base->set->address);
@@ -470,10 +486,12 @@ int home_on_held(void *arg, const struct peer_request *r, uint64_t ticket,
 	answer->decision = decision_for(&move, r->held.there);
 	if (answer->decision == PEER_WAIT)
 		return held_undecided(home, r, &move, ticket);
-	if (!m || m->move.number != move.number || (!m->wait.waiting && (r->held.there || m->runs)))
+	if (!m || m->over || m->move.number != move.number || (m->durable && r->held.there))
 		return 0;
 	/* It hears of the decision when the disk has it, and its source when it runs there. */
 	*(r->held.there ? &m->target_ticket : &m->source_ticket) = ticket;
+	if (!m->durable)
+		moving_await_disk(m);
 	return PEERS_LATER;
 }
 
@@ -501,7 +519,7 @@ void home_move_started(struct home *home, const char *job, const char *from)
 	if (!m || !m->decided || strcmp(m->move.target, from) != 0)
 		return;
 	m->runs = true;
-	if (!m->wait.waiting)
+	if (m->durable && !m->over)
 		moving_over(m);
 }
 
@@ -516,11 +534,7 @@ static bool moving_undo(struct home_moving *m, const char *why)
 	if (journal_move_undo(m->home->journal, m->job, &move, &err))
 		return false;
 	m->move = move;
-	if (m->wait.waiting)
-		return true;
-	m->wait = (struct journal_wait){.done = moving_durable, .arg = m};
-	if (!journal_when_durable(m->home->journal, &m->wait))
-		moving_durable(m, 0);
+	moving_await_disk(m);
 	return true;
 }
 
@@ -561,9 +575,9 @@ static void moving_looked(void *arg, int rc, const struct peer_answer *answer, c
 	(void)why;
 	m->asking = false;
 	m->since_ns = loop_boot_ns(m->home->base->loop);
-	if (m->decided)
+	if (m->over)
 		moving_free(m);
-	else if (!rc && answer->ok && !m->source_held)
+	else if (!m->decided && !rc && answer->ok && !m->source_held)
 		moving_give_up(m, "it did not begin to move");
 }
 

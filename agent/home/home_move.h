@@ -22,7 +22,10 @@ struct home;
 
 #define HOME_MOVES_MAX 64 /* under way at a time */
 
-/* Called once: MOVE is decided; or NULL, and WHY says why it was not begun. */
+/*
+ * Called once: the journal has MOVE, of which `iocom explain` tells what becomes; or NULL, and WHY
+ * says why it was not begun.
+ */
 typedef void (*home_moved)(void *arg, const struct journal_move *move, const char *why);
 /*
  * Begins to move UID's JOB to NODE.  Returns 0: DONE is called, perhaps at once; negative errno

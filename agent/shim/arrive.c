@@ -401,6 +401,8 @@ static int arrive_hold(struct arrival *a, struct iocom_err *err)
 	if (!rc && shim->lease.until_ms)
 		rc = iocom_err_set(err, -ENOTSUP, "a job with a lease does not move");
 	if (!rc)
+		(void)transfer_begin(&shim->client, a->until_ms); /* if it is gone, we notice */
+	if (!rc)
 		rc = arrive_receive(a, err);
 	if (!rc)
 		rc = arrive_restore(a, err);

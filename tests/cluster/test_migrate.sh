@@ -16,15 +16,16 @@ until_true 20 pair_sees n1 2 && until_true 20 pair_sees n2 2 || tap_skip_all "th
 cd / || exit 1
 # Prints the name of a job that counts to N, from home NODE at NODE.
 counts() { # HOME NODE N
-	pair_on "$1" run --node "$2" --detach --migratable -- sh -c "i=0; while [ \$i -lt $3 ]; do echo \$i; i=\$((i + 1)); sleep 0.002; done; exit 7"
+	pair_on "$1" run --node "$2" --detach --migratable -- sh -c "i=0; while [ \$i -lt $3 ]; do echo \$i; i=\$((i + 1)); sleep 0.01; done; exit 7"
 }
+waits() { IOCOM_RUN_DIR=$PAIR/$1/run timeout 200 "$IOCOM_BUILD/iocom" wait "$2" >/dev/null 2>&1; } # HOME JOB
 node_of() { pair_on "$1" jobs --json | jq -r --arg j "$2" '.jobs[] | select(.job == $j) | .node'; } # HOME JOB
 whole() { # FILE N
 	[ "$(tail -n 1 "$1")" -eq $(($2 - 1)) ] && awk '$1 != NR - 1 { exit 1 }' "$1"
 }
 
 # --- from home and back ---
-job=$(counts n1 n1 4000)
+job=$(counts n1 n1 600)
 sleep 1
 said=$(pair_on n1 migrate "$job" n2 2>&1)
 tap_is "it moves" "$?" 0
@@ -34,15 +35,15 @@ said=$(pair_on n1 migrate --json "$job" n1 2>&1)
 tap_is "and back, as JSON" "$(jq -r '[.from, .to, .state, .number] | @csv' <<<"$said")" '"n2","n1","resumed",2'
 said=$(pair_on n1 migrate "$job" n2 2>&1)
 tap_like "and there again" "$said" "moved from n1 to n2"
-pair_on n1 wait "$job" >/dev/null 2>&1
+waits n1 "$job"
 tap_is "its own status" "$?" 7
 pair_on n1 attach "$job" >"$PAIR/out" 2>"$PAIR/err"
 tap_is "attach has the status, too" "$?" 7
-tap_true "and each line of its output, once" whole "$PAIR/out" 4000
+tap_true "and each line of its output, once" whole "$PAIR/out" 600
 
 # --- a client follows ---
 input() { for i in $(seq 0 199); do echo "$i"; sleep 0.04; done; }
-input | pair_on n1 run --node n1 --migratable --status-fd 3 -- sh -c 'while read -r x; do echo "$x"; done; exit 9' >"$PAIR/out" 2>"$PAIR/err" 3>"$PAIR/status" &
+input | IOCOM_RUN_DIR=$PAIR/n1/run timeout 200 "$IOCOM_BUILD/iocom" run --node n1 --migratable --status-fd 3 -- sh -c 'while read -r x; do echo "$x"; done; exit 9' >"$PAIR/out" 2>"$PAIR/err" 3>"$PAIR/status" &
 client=$!
 started() { grep -q '"started"' "$PAIR/status"; }
 until_true 20 started
@@ -60,7 +61,7 @@ explained=$(pair_on n1 explain "$job")
 tap_is "explain lists the moves" "$(grep -cE '^It moved from n[12] to n[12]: frozen for [0-9.]+ m?s, [0-9.]+ MB\.$' <<<"$explained")" 3
 
 # --- from another home, and what is refused: it goes on where it is ---
-job=$(counts n2 n1 6000)
+job=$(counts n2 n1 100000)
 sleep 0.3
 tap_like "asked at another node than its home" "$(pair_on n1 migrate "$job" n2 2>&1)" "moved from n1 to n2"
 refused() { # WHAT, NODE, REGEX
@@ -75,14 +76,14 @@ tap_like "another user's" "$(pair_user n2 migrate "$job" n2 2>&1)" "no job of yo
 pair_on n2 kill "$job" >/dev/null
 said=$(pair_on n2 migrate "$job" 2>&1)
 tap_like "wrong usage" "$? $said" "^2 iocom migrate: name one job and one node"
-pair_on n2 wait "$job" >/dev/null 2>&1
+waits n2 "$job"
 refused "one that has ended" n2 "has ended"
 job=$(pair_on n1 run --node n1 --detach -- sleep 1000)
 tap_like "one without --migratable" "$(pair_on n1 migrate "$job" n2 2>&1)" "not started with --migratable"
 tap_is "goes on" "$(pair_on n1 jobs --json | jq -r --arg j "$job" '.jobs[] | select(.job == $j) | .state')" running
 pair_on n1 kill "$job" >/dev/null
-job=$(pair_on n1 run --node n1 --detach --migratable -- python3 -c 'import socket,time; s=socket.socket(); s.bind(("127.0.0.1",0)); s.listen(1); time.sleep(1000)')
-sleep 0.5
+job=$(pair_on n1 run --node n1 --detach --migratable -- python3 -c 'import socket,sys,time; s=socket.socket(); s.bind(("127.0.0.1",0)); s.listen(1); open(sys.argv[1],"w"); time.sleep(1000)' "$PAIR/ready")
+until_true 30 test -e "$PAIR/ready"
 tap_like "one with a socket" "$(pair_on n1 migrate "$job" n2 2>&1)" "goes on at node n1: it has .*network"
 tap_is "goes on, too" "$(pair_on n1 jobs --json | jq -r --arg j "$job" '.jobs[] | select(.job == $j) | .state + .node')" runningn1
 tap_like "explain says why it stayed" "$(pair_on n1 explain "$job")" "It stayed at n1 and did not move to n2: it has .*network"
@@ -90,7 +91,7 @@ pair_on n1 kill "$job" >/dev/null
 tap_like "a terminal" "$(pair_on n1 run --migratable --pty -- true 2>&1)" "--migratable and --pty do not go together"
 
 # --- both agents start again while a job runs where it came ---
-job=$(counts n1 n1 8000)
+job=$(counts n1 n1 900)
 sleep 0.3
 pair_on n1 migrate "$job" n2 >/dev/null 2>&1
 for node in n1 n2; do
@@ -99,10 +100,10 @@ for node in n1 n2; do
 done
 until_true 20 pair_sees n1 2 && until_true 20 pair_sees n2 2
 tap_like "it moves back after new agents have begun" "$(pair_on n1 migrate "$job" n1 2>&1)" "moved from n2 to n1"
-pair_on n1 wait "$job" >/dev/null 2>&1
+waits n1 "$job"
 tap_is "with its status" "$?" 7
 pair_on n1 attach "$job" >"$PAIR/out" 2>/dev/null
-tap_true "and all of its output" whole "$PAIR/out" 8000
+tap_true "and all of its output" whole "$PAIR/out" 900
 
 # --- nothing is left ---
 left() { find /sys/fs/cgroup -path "*$PAIR_SCOPE*" -path '*jobs/*' -type d -name '*-*' | grep -v 'user@' | head -n 3; }

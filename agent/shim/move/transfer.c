@@ -19,15 +19,14 @@
 #include "user/utf8.h"
 #include "user/write_whole.h"
 
-#define PIECE_BYTES	 FRAME_DATA_MAX
-#define TRANSFER_ROOM	 'm'
-#define TRANSFER_FILE	 'f'
-#define TRANSFER_MORE	 'b'
-#define TRANSFER_END	 'e'
-#define TRANSFER_READY	 'r'
-#define TRANSFER_REFUSED 'n'
-#define NUMBER_BYTES	 8
-#define GHOST_FILE	 "ghost-file-" /* of criu: the contents of a deleted file */
+#define PIECE_BYTES    FRAME_DATA_MAX
+#define TRANSFER_ROOM  'm'
+#define TRANSFER_FILE  'f'
+#define TRANSFER_MORE  'b'
+#define TRANSFER_END   'e'
+#define TRANSFER_READY 'r'
+#define NUMBER_BYTES   8
+#define GHOST_FILE     "ghost-file-" /* of criu: the contents of a deleted file */
 /* What a file system takes besides the bytes of a file. */
 #define FILE_OVERHEAD 4096ULL
 
@@ -305,6 +304,11 @@ int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64
 
 /* --- the answer -------------------------------------------------------------------------- */
 
+int transfer_begin(struct wire *wire, uint64_t until_ms)
+{
+	return transfer_frame(wire, TRANSFER_BEGIN, NULL, NULL, 0, until_ms);
+}
+
 int transfer_ready(struct wire *wire, uint64_t until_ms)
 {
 	return transfer_frame(wire, TRANSFER_READY, NULL, NULL, 0, until_ms);
@@ -330,9 +334,12 @@ int transfer_await(struct wire *wire, uint64_t until_ms, struct iocom_err *err)
 {
 	const uint8_t *payload;
 	uint32_t length;
-	int rc = transfer_next(wire, &payload, &length, until_ms);
 	char text[sizeof(err->text)];
+	int rc;
 
+	do
+		rc = transfer_next(wire, &payload, &length, until_ms);
+	while (!rc && length == 1 && payload[0] == TRANSFER_BEGIN);
 	if (rc == -EBADMSG || (!rc && !length))
 		return iocom_err_set(err, -EBADMSG, "the other node does not answer as it should");
 	if (rc)

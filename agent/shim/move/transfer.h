@@ -10,6 +10,7 @@
  *
  * and back:
  *
+ *   BEGIN 'g'    the target's shim is there and has a criu: before that nothing needs to be frozen
  *   READY 'r'    all is restored and waits
  *   REFUSED 'n'  a sentence: nothing is left of it
  *
@@ -48,7 +49,10 @@ struct transfer_into {
  */
 int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64_t until_ms,
 		     struct iocom_err *err);
-/* Says READY.  Returns as wire_send. */
+#define TRANSFER_BEGIN	 'g'
+#define TRANSFER_REFUSED 'n'
+/* Says BEGIN, or READY.  They return as wire_send. */
+int transfer_begin(struct wire *wire, uint64_t until_ms);
 int transfer_ready(struct wire *wire, uint64_t until_ms);
 /* Sends FRAME_SIGNAL.  Returns as wire_send, when all is sent. */
 int transfer_signal(struct wire *wire, uint8_t signal, uint64_t until_ms);
@@ -57,7 +61,8 @@ int transfer_signal(struct wire *wire, uint8_t signal, uint64_t until_ms);
  * close before would reset the connection and could destroy the sentence.
  */
 void transfer_refuse(struct wire *wire, const char *text, uint64_t until_ms);
-/* Waits for that answer.  Returns 0; -ECONNREFUSED: ERR has the peer's sentence; as above. */
+/* Waits for that answer, past BEGIN.  Returns 0; -ECONNREFUSED: ERR has the peer's sentence; as
+ * above. */
 int transfer_await(struct wire *wire, uint64_t until_ms, struct iocom_err *err);
 
 #endif
