@@ -16,9 +16,13 @@
 
 #include "iocom/err.h"
 
-#define FRAME_VERSION	   2 /* version of the job streams; local messages still use 1 */
-#define FRAME_HEADER	   8
-#define FRAME_PAYLOAD_MAX  (4u << 20)  /* a request with its environment */
+#define FRAME_VERSION	  2 /* version of the job streams; local messages still use 1 */
+#define FRAME_HEADER	  8
+#define FRAME_PAYLOAD_MAX (4u << 20) /* a request with its environment */
+/* What a node says in FRAME_MOVE where a job is to go: it is ready; or it refuses, and a sentence.
+ */
+#define FRAME_MOVE_BEGIN   'g'
+#define FRAME_MOVE_REFUSED 'n'
 #define FRAME_DATA_MAX	   (64u << 10) /* one piece of stdio */
 #define FRAME_DOCUMENT_MAX (64u << 20) /* a FRAME_JSON with some 90,000 tasks */
 

@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/shim/move/transfer.h"
 #include "user/channel/stream_hello.h"
 #include "user/clock.h"
 #include "user/frame.h"
@@ -157,9 +156,9 @@ static int call_await_begin(struct wire *wire, uint64_t until_ms, struct iocom_e
 		if (rc < 0)
 			return rc;
 	}
-	if (!rc && type == FRAME_MOVE && length == 1 && payload[0] == TRANSFER_BEGIN)
+	if (!rc && type == FRAME_MOVE && length == 1 && payload[0] == FRAME_MOVE_BEGIN)
 		return 0;
-	if (!rc && type == FRAME_MOVE && length && payload[0] == TRANSFER_REFUSED)
+	if (!rc && type == FRAME_MOVE && length && payload[0] == FRAME_MOVE_REFUSED)
 		return call_refused(payload + 1, length - 1, err);
 	if (!rc && type == FRAME_ERROR)
 		return call_refused(payload, length, err);

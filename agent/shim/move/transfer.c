@@ -306,7 +306,7 @@ int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64
 
 int transfer_begin(struct wire *wire, uint64_t until_ms)
 {
-	return transfer_frame(wire, TRANSFER_BEGIN, NULL, NULL, 0, until_ms);
+	return transfer_frame(wire, FRAME_MOVE_BEGIN, NULL, NULL, 0, until_ms);
 }
 
 int transfer_ready(struct wire *wire, uint64_t until_ms)
@@ -323,7 +323,7 @@ int transfer_signal(struct wire *wire, uint8_t signal, uint64_t until_ms)
 
 void transfer_refuse(struct wire *wire, const char *text, uint64_t until_ms)
 {
-	if (transfer_frame(wire, TRANSFER_REFUSED, NULL, text, strlen(text), until_ms))
+	if (transfer_frame(wire, FRAME_MOVE_REFUSED, NULL, text, strlen(text), until_ms))
 		return;
 	shutdown(wire->fd, SHUT_WR);
 	while (!transfer_wait(wire, POLLIN, until_ms) && wire_fill(wire) >= 0)
@@ -339,14 +339,14 @@ int transfer_await(struct wire *wire, uint64_t until_ms, struct iocom_err *err)
 
 	do
 		rc = transfer_next(wire, &payload, &length, until_ms);
-	while (!rc && length == 1 && payload[0] == TRANSFER_BEGIN);
+	while (!rc && length == 1 && payload[0] == FRAME_MOVE_BEGIN);
 	if (rc == -EBADMSG || (!rc && !length))
 		return iocom_err_set(err, -EBADMSG, "the other node does not answer as it should");
 	if (rc)
 		return transfer_say(rc, err);
 	if (payload[0] == TRANSFER_READY)
 		return 0;
-	if (payload[0] != TRANSFER_REFUSED)
+	if (payload[0] != FRAME_MOVE_REFUSED)
 		return iocom_err_set(err, -EBADMSG, "the other node does not answer as it should");
 	length = length - 1 < sizeof(text) - 1 ? length - 1 : (uint32_t)sizeof(text) - 1;
 	memcpy(text, payload + 1, length);

@@ -49,8 +49,6 @@ struct transfer_into {
  */
 int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64_t until_ms,
 		     struct iocom_err *err);
-#define TRANSFER_BEGIN	 'g'
-#define TRANSFER_REFUSED 'n'
 /* Says BEGIN, or READY.  They return as wire_send. */
 int transfer_begin(struct wire *wire, uint64_t until_ms);
 int transfer_ready(struct wire *wire, uint64_t until_ms);
