@@ -401,19 +401,6 @@ static int unpack_decision(enum peer_decision *decision, const msgpack_object *b
 	return -EBADMSG;
 }
 
-/* Borrows from BODY.  Returns 0 or -EBADMSG. */
-static int unpack_packed_order(struct peer_answer *answer, const msgpack_object *body)
-{
-	const msgpack_object *order = unpack_get(body, "order");
-
-	if (!order || order->type != MSGPACK_OBJECT_BIN || !order->via.bin.size ||
-	    order->via.bin.size > PEER_ORDER_MAX)
-		return -EBADMSG;
-	answer->order.packed = order->via.bin.ptr;
-	answer->order.length = order->via.bin.size;
-	return 0;
-}
-
 void peer_answer_pack(enum peer_type type, const struct peer_answer *answer, msgpack_sbuffer *out)
 {
 	msgpack_packer pk;
@@ -488,16 +475,17 @@ static int unpack_ticket(struct peer_attach *a, const msgpack_object *body)
 	return 0;
 }
 
-/* Borrows from BODY.  Returns 0 or -EBADMSG. */
-static int unpack_document(struct peer_answer *answer, const msgpack_object *body)
+/* Borrows the bytes NAME from BODY, 1 to MAX.  Returns 0 or -EBADMSG. */
+static int unpack_borrowed(const msgpack_object *body, const char *name, size_t max,
+			   const char **bytes, size_t *length)
 {
-	const msgpack_object *json = unpack_get(body, "json");
+	const msgpack_object *bin = unpack_get(body, name);
 
-	if (!json || json->type != MSGPACK_OBJECT_BIN || !json->via.bin.size ||
-	    json->via.bin.size > PEER_DOCUMENT_MAX)
+	if (!bin || bin->type != MSGPACK_OBJECT_BIN || !bin->via.bin.size ||
+	    bin->via.bin.size > max)
 		return -EBADMSG;
-	answer->user.json = json->via.bin.ptr;
-	answer->user.length = json->via.bin.size;
+	*bytes = bin->via.bin.ptr;
+	*length = bin->via.bin.size;
 	return 0;
 }
 
@@ -515,9 +503,13 @@ int peer_answer_unpack(struct peer_answer *answer, enum peer_type type, const ms
 	if (type == PEER_ATTACH)
 		return answer->ok ? unpack_ticket(&answer->attach, body) : 0;
 	if (type == PEER_USER)
-		return answer->ok ? unpack_document(answer, body) : 0;
+		return answer->ok ? unpack_borrowed(body, "json", PEER_DOCUMENT_MAX,
+						    &answer->user.json, &answer->user.length)
+				  : 0;
 	if (type == PEER_MOVABLE)
-		return answer->ok ? unpack_packed_order(answer, body) : 0;
+		return answer->ok ? unpack_borrowed(body, "order", PEER_ORDER_MAX,
+						    &answer->order.packed, &answer->order.length)
+				  : 0;
 	if (type == PEER_HELD && unpack_decision(&answer->decision, body))
 		return -EBADMSG;
 	if (type == PEER_KEY && answer->ok && unpack_bulletin_key(&answer->key, body))

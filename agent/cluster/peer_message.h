@@ -161,7 +161,7 @@ struct peer_answer {
 		struct peer_grant grant;
 		struct peer_attach attach;
 		struct {
-			const void *packed; /* PEER_MOVABLE: borrowed; job_order_unpack reads it */
+			const char *packed; /* PEER_MOVABLE: borrowed; job_order_unpack reads it */
 			size_t length;	    /* 1 to PEER_ORDER_MAX, if OK */
 		} order;
 		enum peer_decision decision; /* PEER_HELD */

@@ -169,15 +169,17 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 		.text = r->text,
 	};
 	char node[IOCOM_NAME_MAX], class_name[64];
-	bool ended, whole = !gang_part_of(r->job, NULL, NULL) && !home_has_moved(home, r->job);
+	bool ended, moved = home_has_moved(home, r->job);
+	bool whole = !gang_part_of(r->job, NULL, NULL) && !moved;
 	struct iocom_err err = {0};
 	uid_t uid, before;
 	int rc = journal_home_get(home->journal, r->job, node, &uid, class_name, &ended, &err);
 
 	if (rc == -ENOENT)
 		return 0; /* pruned: nobody waits for it */
-	if (!rc && home_move_failed_there(home, r->job, from,
-					  r->kind == 3 && r->value == HOME_NEVER_RAN, r->text))
+	if (!rc && moved &&
+	    home_move_failed_there(home, r->job, from, r->kind == 3 && r->value == HOME_NEVER_RAN,
+				   r->text))
 		return 0;
 	if (!rc && strcmp(node, from)) {
 		/* Admitted there but run elsewhere, or a forged report. */
@@ -189,15 +191,14 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 	}
 	if (!rc && ended)
 		return 0; /* reported twice */
-	if (!rc && home_move_saves(home, r->job, !strcmp(r->state, "lost")))
+	if (!rc && moved && home_move_saves(home, r->job, !strcmp(r->state, "lost")))
 		return 0;
 	before = loop_share_enter(home->base->shares, rc ? LOOP_SHARE_NOBODY : uid);
 	if (!rc)
 		rc = journal_home_expected(home->journal, r->job, &expected, &err);
 	if (!rc) {
 		row.wall_ms = home_response_ms(home, expected.submit_ns, r);
-		row.slowdown =
-			home_has_moved(home, r->job) ? 0 : job_report_slowdown(r, row.wall_ms);
+		row.slowdown = moved ? 0 : job_report_slowdown(r, row.wall_ms);
 		rc = journal_home_end(home->journal, &row, &err);
 	}
 	if (!rc)
@@ -207,7 +208,8 @@ static int home_ended(struct home *home, const char *from, const struct job_repo
 	} else {
 		lease_ended(home, r->job);
 		progress_forget(home->progress, r->job);
-		home_move_ended(home, r->job);
+		if (moved)
+			home_move_ended(home, r->job);
 		home_tell_finished(home, from, r);
 		home_tell_ended(home, r->job);
 		if (row.slowdown > 0 && is_finished(r) && whole)

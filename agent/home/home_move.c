@@ -47,6 +47,23 @@ static struct home_moving *moving_find(const struct home *home, const char *job)
 	return m;
 }
 
+/* NULL: there is no memory. */
+static struct home_moving *moving_new(struct home *home, const char *job,
+				      const struct journal_move *move)
+{
+	struct home_moving *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->home = home;
+	m->move = *move;
+	m->since_ns = loop_boot_ns(home->base->loop);
+	snprintf(m->job, sizeof(m->job), "%s", job);
+	m->next = home->moves;
+	home->moves = m;
+	return m;
+}
+
 static void moving_free(struct home_moving *m)
 {
 	struct home *home = m->home;
@@ -154,11 +171,13 @@ static void moving_give_up(struct home_moving *m, const char *why)
 {
 	struct iocom_err err = {0};
 
-	m->asking = false;
 	if (m->move.number && !m->decided && !moving_decide(m, "aborted", why, &err))
 		return; /* this has told, and freed M, or will */
 	moving_tell(m, NULL, why);
-	if (!m->decided)
+	if (m->decided)
+		return;
+	m->over = true;
+	if (!m->asking)
 		moving_free(m);
 }
 
@@ -170,12 +189,30 @@ static int moving_ask(struct home_moving *m, const char *node, const struct peer
 	const struct home *home = m->home;
 	const struct matrix_entry *e = matrix_find(home->matrix, node);
 	bool own = !strcmp(node, home->base->set->name);
+	int rc;
 
 	if (!own && (!e || !e->alive))
 		return iocom_err_set(err, -EHOSTUNREACH, "node %s is not heard", node);
 	m->asking = true;
-	return home->ports->ask(home->ports->ask_arg, node, own ? "" : e->vector.address,
-				own ? 0 : e->vector.port, request, answered, m, err);
+	rc = home->ports->ask(home->ports->ask_arg, node, own ? "" : e->vector.address,
+			      own ? 0 : e->vector.port, request, answered, m, err);
+	if (rc) /* otherwise an answer may have come, and M may be gone */
+		m->asking = false;
+	return rc;
+}
+
+/*
+ * For each ANSWERED: M may be over by now, and was kept for this answer.  Returns true if it is to
+ * go on; else it may be gone.
+ */
+static bool moving_heard(struct home_moving *m)
+{
+	bool goes_on = !m->decided && !m->over;
+
+	m->asking = false;
+	if (m->over)
+		moving_free(m);
+	return goes_on;
 }
 
 /*
@@ -187,12 +224,9 @@ static void moving_begun(void *arg, int rc, const struct peer_answer *answer, co
 	struct home_moving *m = arg;
 	char text[PEER_TEXT_MAX + 80];
 
-	m->asking = false;
-	if (m->over) {
-		moving_free(m);
-	} else if (m->decided || (!rc && answer->ok)) {
-		return; /* it works */
-	} else if (!rc) {
+	if (!moving_heard(m) || (!rc && answer->ok))
+		return;
+	if (!rc) {
 		moving_give_up(m, answer->text);
 	} else {
 		snprintf(text, sizeof(text), "node %s does not answer: %.150s", m->move.source,
@@ -229,7 +263,8 @@ static void moving_admitted(void *arg, int rc, const struct peer_answer *answer,
 	char text[PEER_TEXT_MAX + 80];
 	struct iocom_err err = {0};
 
-	m->asking = false;
+	if (!moving_heard(m))
+		return;
 	if (!rc && answer->grant.granted) {
 		rc = moving_send(m, &answer->grant, &err);
 		if (rc)
@@ -288,7 +323,8 @@ static void moving_movable(void *arg, int rc, const struct peer_answer *answer, 
 	struct iocom_err err = {0};
 	char text[PEER_TEXT_MAX + 80];
 
-	m->asking = false;
+	if (!moving_heard(m))
+		return;
 	if (rc)
 		snprintf(text, sizeof(text), "node %s, where it runs, does not answer: %.150s",
 			 m->move.source, why);
@@ -373,17 +409,11 @@ int home_move(struct home *home, uid_t uid, const char *job, const char *node, h
 
 	if (rc)
 		return rc;
-	m = calloc(1, sizeof(*m));
+	m = moving_new(home, job, &move);
 	if (!m)
 		return iocom_err_set(err, -ENOMEM, "out of memory");
-	*m = (struct home_moving){.home = home,
-				  .move = move,
-				  .done = done,
-				  .arg = arg,
-				  .since_ns = loop_boot_ns(home->base->loop)};
-	snprintf(m->job, sizeof(m->job), "%s", job);
-	m->next = home->moves;
-	home->moves = m;
+	m->done = done;
+	m->arg = arg;
 	memcpy(request.job, m->job, sizeof(request.job));
 	rc = moving_ask(m, m->move.source, &request, moving_movable, err);
 	if (rc)
@@ -414,15 +444,7 @@ static struct home_moving *held_adopt(struct home *home, const char *job,
 
 	if (m)
 		return m->move.number == move->number ? m : NULL;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return NULL;
-	*m = (struct home_moving){
-		.home = home, .move = *move, .since_ns = loop_boot_ns(home->base->loop)};
-	snprintf(m->job, sizeof(m->job), "%s", job);
-	m->next = home->moves;
-	home->moves = m;
-	return m;
+	return moving_new(home, job, move);
 }
 
 /* Takes what one of the nodes says of M, which is not decided.  The last one decides. */
@@ -573,11 +595,7 @@ static void moving_looked(void *arg, int rc, const struct peer_answer *answer, c
 	struct home_moving *m = arg;
 
 	(void)why;
-	m->asking = false;
-	m->since_ns = loop_boot_ns(m->home->base->loop);
-	if (m->over)
-		moving_free(m);
-	else if (!m->decided && !rc && answer->ok && !m->source_held)
+	if (moving_heard(m) && !rc && answer->ok && !m->source_held)
 		moving_give_up(m, "it did not begin to move");
 }
 
@@ -588,8 +606,7 @@ static void moving_look(struct home_moving *m)
 
 	m->since_ns = loop_boot_ns(m->home->base->loop);
 	memcpy(request.job, m->job, sizeof(request.job));
-	if (moving_ask(m, m->move.source, &request, moving_looked, &err))
-		m->asking = false;
+	(void)moving_ask(m, m->move.source, &request, moving_looked, &err);
 }
 
 void home_move_chores(struct home *home)
@@ -622,7 +639,7 @@ void home_move_ended(struct home *home, const char *job)
 		return;
 	if (m)
 		moving_give_up(m, "the job has ended");
-	else if (!m)
+	else
 		(void)home_move_clear(home, job, &(struct iocom_err){0});
 }
 

@@ -233,6 +233,11 @@ int run_exit_code(const struct run_result *result);
 /* --- run_home.c --- */
 
 /*
+ * Sends REQUEST to the agent at RUN_DIR (NULL: the default).  Returns its answer; NULL: there is
+ * none within 2 s.
+ */
+json_t *run_home_ask(const char *run_dir, const msgpack_sbuffer *request);
+/*
  * RESULT is RUN_LOST.  Asks home, the agent at RUN_DIR (NULL: the default), within 2 s how JOB
  * ended and puts the answer into RESULT's text; RUN_EXITED if the job never ran.  Returns the
  * exit code.

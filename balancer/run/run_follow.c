@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "balancer/client.h"
 #include "balancer/listing.h"
 #include "user/pack.h"
 
@@ -30,22 +28,16 @@ int run_follow_target(struct run_target *target, const json_t *answer, const cha
 
 static json_t *follow_ask(const char *run_dir, const char *job)
 {
-	struct iocom_err err = {0};
-	json_t *answer = NULL;
-	msgpack_sbuffer buffer;
+	msgpack_sbuffer request;
 	msgpack_packer pk;
-	int fd;
+	json_t *answer;
 
-	if (client_connect(run_dir, &fd, &err))
-		return NULL;
-	pack_begin(&pk, &buffer, 3);
+	pack_begin(&pk, &request, 3);
 	pack_str(&pk, "op", "attach");
 	pack_u64(&pk, "v", 1);
 	pack_str(&pk, "job", job);
-	if (client_request(fd, buffer.data, buffer.size, &answer, &err))
-		answer = NULL;
-	msgpack_sbuffer_destroy(&buffer);
-	close(fd);
+	answer = run_home_ask(run_dir, &request);
+	msgpack_sbuffer_destroy(&request);
 	return answer;
 }
 

@@ -17,8 +17,7 @@
 
 #define KNOWS_S 2 /* after this time a live node has told the job's home */
 
-/* Sends REQUEST to this machine's agent.  Returns its answer; NULL: there is none in time. */
-static json_t *run_home_ask(const char *run_dir, const msgpack_sbuffer *request)
+json_t *run_home_ask(const char *run_dir, const msgpack_sbuffer *request)
 {
 	const struct timeval patience = {.tv_sec = KNOWS_S};
 	struct iocom_err err = {0};

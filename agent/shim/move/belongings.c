@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "iocom/array.h"
 #include "user/clock.h"
 #include "user/privilege.h"
 #include "user/utf8.h"
@@ -291,7 +292,6 @@ static int check_kind(const struct check *c, const char *path, const struct stat
  */
 static int add_thing(struct check *c, const char *link, char *path, struct thing use)
 {
-	struct thing *more;
 	int rc;
 
 	use.path = path;
@@ -305,15 +305,8 @@ static int add_thing(struct check *c, const char *link, char *path, struct thing
 		return 0;
 	}
 	rc = check_kind(c, path, &use.st);
-	if (!rc && c->count == c->room) {
-		c->room = c->room ? 2 * c->room : 64;
-		more = c->room > THINGS_MAX ? NULL
-					    : realloc(c->things, c->room * sizeof(*c->things));
-		if (!more)
-			rc = -E2BIG;
-		else
-			c->things = more;
-	}
+	if (!rc && (c->count == THINGS_MAX || array_reserve(c->things, c->room, c->count + 1, 64)))
+		rc = -E2BIG;
 	if (rc) {
 		free(path);
 		return rc;
@@ -527,20 +520,13 @@ static int read_sockets(struct check *c)
 	if (!file)
 		return errno == ENOENT ? 0 : -errno;
 	while (!rc && getline(&line, &room, file) > 0) {
-		uint64_t inode, *more;
+		uint64_t inode;
 		int at = 0;
 
 		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %" SCNu64 " %n", &inode, &at) != 1 ||
 		    !at || !line[at] || line[at] == '@')
 			continue;
-		if (c->named_count == c->named_room) {
-			c->named_room = c->named_room ? 2 * c->named_room : 64;
-			more = realloc(c->named, c->named_room * sizeof(*more));
-			if (!more)
-				rc = -ENOMEM;
-			else
-				c->named = more;
-		}
+		rc = array_reserve(c->named, c->named_room, c->named_count + 1, 64);
 		if (!rc)
 			c->named[c->named_count++] = inode;
 	}
