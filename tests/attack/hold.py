@@ -62,8 +62,10 @@ def hold(text):
 def starts(where, count, mib, most):
     """COUNT job starts of 4 MiB each, of which MIB have come; how many of them are let, as soon
     as that is MOST at the most."""
-    held = [connect(where) for _ in range(count)]
-    for s in held:
+    held = []
+    for _ in range(count):  # each speaks at once: a silent one is refused for that, after a while
+        s = connect(where)
+        held.append(s)
         offer(s, frame(START, (4 << 20) - 1) + bytes((mib << 20) - 16))
     until = time.monotonic() + 20
     while True:

@@ -53,8 +53,8 @@ tap_calc "200 long job starts from the network: none is held, without a key ($be
 tap_is "... others are served meanwhile" "$(run echo served)" served
 judge "200 long job starts from the network" alpha 'refused a job stream from 127.0.0.1: this client has an older version' yes - 0
 let_go
-holds 0 starts "$SOCKET" 40 3 40
-tap_is "root has no such bound" "$(cat "$DIR/held")" "held 40"
+holds 0 starts "$SOCKET" 24 3 24
+tap_is "root has no such bound" "$(cat "$DIR/held")" "held 24"
 let_go
 
 # --- names of no job, in each kind of question about a job ---

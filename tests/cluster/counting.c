@@ -82,6 +82,7 @@ int main(int argc, char **argv)
 	for (int k = 0; k < n; k++)
 		if (bytes[k])
 			printf("%d,%d,%llu,%llu\n", me, k, bytes[k], messages[k]);
+	fflush(stdout); /* MPICH may hang below */
 	MPI_Finalize();
 	return 0;
 }

@@ -87,16 +87,21 @@ chmod 755 "$SCRATCH/rsh"
 openmpi=(--allow-run-as-root --mca plm_rsh_agent "$rsh" --mca btl tcp,self,vader
 	--mca btl_tcp_if_include 10.77.0.0/24 --host n2:2,n3:2)
 # Its UCX takes nodes of one kernel for one machine, and would share memory between them; with TCP
-# alone it hangs in MPI_Finalize, when all is sent, so that it is ended.
-declare -A seconds=([openmpi]=60 [mpich]=6)
+# alone it hangs in MPI_Finalize, when all is sent, so that it is ended once all ranks have printed.
 mpich=(-launcher rsh -launcher-exec "$SCRATCH/rsh" -iface eth0 -genv UCX_TLS tcp,self
 	-genv UCX_NET_DEVICES eth0 -hosts n2:2,n3:2)
-start_mpi() { # openmpi|mpich PATTERN: the true matrix in truth, the jobs in JOBS
+printed() { [ "$(grep -c , "$SCRATCH/printed")" -eq "$1" ]; }
+start_mpi() { # openmpi|mpich PATTERN LINES: the true matrix in truth, the jobs in JOBS
 	local -n options=$1
-	local before
+	local before pid
 	before=$(on n1 iocom jobs --all --json | jq '.jobs | length')
-	timeout -k 5 "${seconds[$1]}" "$TESTBED" exec n1 -- "mpirun.$1" "${options[@]}" -n 4 "$SCRATCH/counting.$1" "$2" 65536 60 \
-		2>"$SCRATCH/mpi.err" | sort >"$SCRATCH/truth"
+	timeout -k 5 60 "$TESTBED" exec n1 -- "mpirun.$1" "${options[@]}" -n 4 "$SCRATCH/counting.$1" "$2" 65536 60 \
+		>"$SCRATCH/printed" 2>"$SCRATCH/mpi.err" &
+	pid=$!
+	until_true 60 printed "$3"
+	[ "$1" != mpich ] || kill "$pid"
+	wait "$pid"
+	sort "$SCRATCH/printed" >"$SCRATCH/truth"
 	until_true 20 ended
 	mapfile -t JOBS < <(on n1 iocom jobs --all --json |
 		jq -r --argjson n "$before" '.jobs | sort_by(.submit_ns) | .[$n:][].job')
@@ -112,10 +117,10 @@ for mpi in openmpi mpich; do
 		tap_skip "$mpi" "it is not installed"
 		continue
 	fi
-	start_mpi $mpi ring
+	start_mpi $mpi ring 4
 	tap_is "$mpi, a ring: both pairs over links within 1 % of what the ranks counted" "$(off)" 2
 	tap_is "it is recognised" "$(matrix --json | jq -r .pattern.name)" ring
-	start_mpi $mpi master
+	start_mpi $mpi master 6
 	tap_is "$mpi, master and slaves: the four pairs over links within 1 %" "$(off)" 4
 	tap_is "they are recognised" "$(matrix --json | jq -c '.pattern | [.name, .master]')" '["master-slaves",0]'
 done

@@ -26,7 +26,7 @@ tap_is "standard error is labelled there" "$(status -N n1,n2 -- sh -c 'echo x >&
 tap_is "--no-label" "$(status -N n1,n2 --no-label -- echo x) $(out | tr '\n' ' ')" "0 x x "
 tap_is "a line without its end is printed at the end, whole" \
 	"$(status -N n1,n2 -- sh -c 'printf a; sleep 0.2; printf b') $(out | tr '\n' ' ')" "0 n1: ab n2: ab "
-status -N 'n[1-3]' -- sh -c 'i=0; while [ $i -lt 3000 ]; do echo "$(hostname) line $i of many"; i=$((i+1)); done' >/dev/null
+status -N 'n[1-3]' -- sh -c 'h=$(hostname); i=0; while [ $i -lt 3000 ]; do echo "$h line $i of many"; i=$((i+1)); done' >/dev/null
 tap_is "9,000 lines: none mixed, none lost" \
 	"$(grep -cE '^(n[1-3]): \1 line [0-9]+ of many$' "$SCRATCH/o") $(wc -l <"$SCRATCH/o")" "9000 9000"
 tap_true "in the order of their node" bash -c 'for n in n1 n2 n3; do

@@ -230,14 +230,16 @@ static_checks() {
 	run_command static cppcheck bash tests/lib/lint.sh
 }
 part_static() { widely static_checks; }
-# With the sanitizers the daily run has the compiled tests; `make asan` has the scripts, too.
+# The daily run has the compiled tests of unit and sim once, with the sanitizers, and the scripts
+# once, without them; `make check-unit` has both without, `make asan` both with them.
+compiled() { [ -z "$daily" ] || [ "${#sanitized[@]}" -gt 0 ]; }
 unit_tests() {
 	[ "${#sanitized[@]}" -gt 0 ] || run_scripts unit tests/unit/test_*.sh
-	run_binaries unit unit
+	! compiled || run_binaries unit unit
 }
 part_unit() { widely unit_tests; }
 sim_tests() {
-	run_binaries sim sim
+	! compiled || run_binaries sim sim
 	[ "${#sanitized[@]}" -gt 0 ] || run_scripts sim tests/sim/test_*.sh
 }
 part_sim() { widely sim_tests; }
@@ -318,14 +320,14 @@ part_effect() {
 	run_scripts effect tests/effect/test_*.sh
 }
 part_tsan() { run_scripts tsan tests/tsan/test_*.sh; }
-# The short form: without the monitor, the scripts and the cluster, which `make asan` has.
+# The short form: without the shim, the monitor, the scripts and the cluster, which `make asan` has.
 part_asan() {
 	local part build=build/asan prefix=""
 	run_command asan asan-build ${lane:+nice -n 5} make --no-print-directory -j"$(nproc)" BUILD=$build \
 		SANITIZE=address,undefined tests
 	prefix=asan/
 	local sanitized=(env IOCOM_SANITIZED=1 "IOCOM_BUILD=$PWD/$build")
-	for part in unit sim shim; do "part_$part"; done
+	for part in unit sim; do "part_$part"; done
 }
 
 took=""

@@ -217,7 +217,7 @@ static void test_lease_over_for_what_is_left(void **state)
 	assert_int_equal(end.value, 255);
 }
 
-#define SLOW_LEASE_MS 4000
+#define SLOW_LEASE_MS 8000
 
 /* Nothing of the job runs, only its client is slow: it ended by itself, within its lease. */
 static void test_lease_over_for_a_slow_client(void **state)
