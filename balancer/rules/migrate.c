@@ -11,6 +11,8 @@
  *   c_j(i,k)  = f + m_j/b_net + (d^INIT + d^W)(1/b_net + 1/b_disk^i + 1/b_disk^k)
  *   r_PM(i,j) = r(i,j) (t_j - a_j) / t_j                          2.2
  *
+ * f and b_net are the parameters', or what moves to k have cost (rules_migrate_paths).
+ *
  * Load and limit are the policy's: L_IO and (16); L_MEM and n_MEM; L_CPU and its threshold; the
  * weighted load, which must be the highest and overload_ratio times the mean.  IOCM-PM takes the
  * first of I/O, memory and CPU that is overloaded.  The load of a task in CE is page + IO, m_j,
@@ -99,9 +101,10 @@ static int migrant_init(struct rules_migrant *g, const struct rules_task *t, uin
 		.task = task,
 		.left = t->age_ms < t->cpu_ms ? 1 - t->age_ms / t->cpu_ms : 0,
 		.age_ms = t->age_ms,
-		.requests = t->cpu_ms * t->io_per_ms,
+		.requests = t->requests > 0 ? t->requests : t->cpu_ms * t->io_per_ms,
 	};
-	if (rules_request_check(&g->request) < 0 || !isfinite(t->age_ms) || t->age_ms < 0)
+	if (rules_request_check(&g->request) < 0 || !isfinite(t->age_ms) || t->age_ms < 0 ||
+	    !isfinite(t->requests) || t->requests < 0)
 		return -EINVAL;
 	return 0;
 }
@@ -177,14 +180,34 @@ static double task_load(const struct migration *m, const struct rules_migrant *g
 	}
 }
 
-static double migrate_cost_to(const struct migration *m, const struct rules_migrant *g,
-			      const struct rules_cell *c)
+static const struct rules_path *path_to(const struct rules *r, uint32_t node)
+{
+	size_t low = 0, high = r->npaths;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r->paths[middle].node == node)
+			return &r->paths[middle];
+		if (r->paths[middle].node < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+static double migrate_cost_to(const struct migration *m, const struct rules_migrant *g, uint32_t k)
 {
 	const struct rules_request *j = &g->request;
+	const struct rules_cell *c = &m->view->cells[k];
+	const struct rules_path *path = path_to(m->d.rules, k);
 
 	return rules_migration_cost_ms(
-		m->d.params->migration_fixed_ms, j->memory_mb, j->initial_mb + j->written_mb,
-		migrate_lesser(network_of(m, m->d.at_home), network_of(m, c)),
+		path != NULL ? path->fixed_ms : m->d.params->migration_fixed_ms, j->memory_mb,
+		j->initial_mb + j->written_mb,
+		path != NULL ? path->mb_per_s
+			     : migrate_lesser(network_of(m, m->d.at_home), network_of(m, c)),
 		m->d.at_home->disk_mb_per_s, c->disk_mb_per_s);
 }
 
@@ -194,13 +217,18 @@ static void floor_init(const struct migration *m, struct rules_migrant *g)
 {
 	const struct rules_request *j = &g->request;
 	const struct rules_params *p = m->d.params;
-	double per_mb = MS_PER_S / network_of(m, m->d.at_home);
+	double fixed = p->migration_fixed_ms, fastest = network_of(m, m->d.at_home), per_mb;
 	bool all = p->literal_requests || p->rates == RULES_RATES_WALL;
 
 	g->floor_cpu = j->cpu_ms * g->left * m->d.reference_mips;
 	g->floor_requests = g->requests * g->left / (all ? 1 : 1 + j->reaccess);
 	g->floor_data = MS_PER_S * (j->initial_mb + j->written_mb);
-	g->floor_cost = p->migration_fixed_ms + j->memory_mb * per_mb +
+	for (size_t i = 0; i < m->d.rules->npaths; i++) {
+		fixed = migrate_lesser(fixed, m->d.rules->paths[i].fixed_ms);
+		fastest = migrate_greater(fastest, m->d.rules->paths[i].mb_per_s);
+	}
+	per_mb = MS_PER_S / fastest;
+	g->floor_cost = fixed + j->memory_mb * per_mb +
 			(j->initial_mb + j->written_mb) * per_mb;
 	if (m->d.at_home->disk_mb_per_s > 0)
 		g->floor_cost += g->floor_data / m->d.at_home->disk_mb_per_s;
@@ -402,7 +430,7 @@ static void migrate_examine(struct migration *m, uint32_t k, struct best *best)
 		consider(m, g);
 		if (!g->hopeful || !rules_test_eligible(&m->d, &t, k))
 			continue;
-		cost = migrate_cost_to(m, g, &m->view->cells[k]);
+		cost = migrate_cost_to(m, g, k);
 		holds = migrate_judge(m, g, k, cost, &why);
 		effectiveness = cost > 0 ? g->load / cost : INFINITY;
 		if (holds && (best->migrant == NULL || effectiveness > best->effectiveness)) {
@@ -549,6 +577,12 @@ static void migration_init(struct migration *m, struct rules *r, struct rules_vi
 	};
 	weights_init(m);
 	rules_plan_init(plan, home);
+}
+
+void rules_migrate_paths(struct rules *r, const struct rules_path *paths, size_t n)
+{
+	r->paths = paths;
+	r->npaths = n;
 }
 
 int rules_migrate(struct rules *r, struct rules_view *view, uint32_t home,

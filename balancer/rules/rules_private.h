@@ -373,6 +373,8 @@ struct rules {
 	struct rules_feedback feedback;
 	struct rules_migrant *migrants; /* scratch of migrate.c */
 	size_t migrants_room;
+	const struct rules_path *paths; /* what moves cost, by node */
+	size_t npaths;
 };
 
 /* W_IO of the weighted load: from the controller or the parameter. */

@@ -237,6 +237,11 @@ struct rules_task {
 	double initial_mb;
 	double written_mb;
 	double com_ms; /* L_{j,p,COM} of (5); 0 if the task shares the master's node */
+	/*
+	 * requests of the whole run, by RULES_RATES_WALL alone, whose rates are not those of the
+	 * computation; 0: cpu_ms * io_per_ms
+	 */
+	double requests;
 	/* the task must not migrate now, because it is at a barrier or in transit (3.9) */
 	bool pinned;
 };
@@ -626,6 +631,18 @@ struct rules_move {
 	 */
 	double cost_effectiveness;
 };
+
+/* What moves to NODE have cost: f and the bandwidth of 2.4, for the image of the task. */
+struct rules_path {
+	uint32_t node;
+	double fixed_ms; /* >= 0 */
+	double mb_per_s; /* > 0 */
+};
+/*
+ * From now on R's moves to the nodes of the N PATHS, in ascending order of nodes, cost that, and
+ * not what the parameters and the nodes' networks say.  R borrows PATHS.
+ */
+void rules_migrate_paths(struct rules *r, const struct rules_path *paths, size_t n);
 
 /*
  * Decides which running tasks should leave HOME now. TASKS are all tasks on HOME, old and new,

@@ -121,6 +121,74 @@ static void moves_go_on_until_home_is_not_overloaded(void **state)
 	assert_true(out.moves[0].task >= 6 && out.moves[1].task >= 6);
 }
 
+/* What moves have cost counts, not what the parameters say. */
+static void known_paths_count(void **state)
+{
+	struct rules_task task = task_io(20000, 0.3);
+	struct rules_node nodes[] = {node_fc("a"), node_fc("b"), node_fc("c")};
+	struct rules_path paths[] = {{1, 9000, 1}, {2, 50, 4}};
+	struct rules_params p = computation();
+	struct rules *rules = rules_new(RULES_IO_PM, &p, 1);
+	struct rules_task tasks[8];
+	struct rules_move moves[8];
+	struct rules_view *view;
+	size_t n;
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		tasks[i] = task;
+	nodes[0].tasks = tasks;
+	nodes[0].ntasks = 8;
+	view = view_of(nodes, 3, p.rates);
+	rules_migrate_paths(rules, paths, 2);
+	assert_int_equal(rules_migrate(rules, view, 0, tasks, 8, moves, 8, &n, NULL), 0);
+	assert_true(n >= 4);
+	for (size_t i = 0; i < n; i++)
+		assert_close(moves[i].cost_ms, moves[i].to == 1 ? 9000 + 4000 : 50 + 1000, 1e-9);
+	paths[0].fixed_ms = paths[1].fixed_ms = 1e9; /* no move is worth that */
+	assert_int_equal(rules_migrate(rules, view, 0, tasks, 8, moves, 8, &n, NULL), 0);
+	assert_int_equal(n, 0);
+	rules_migrate_paths(rules, NULL, 0);
+	assert_int_equal(rules_migrate(rules, view, 0, tasks, 8, moves, 8, &n, NULL), 0);
+	assert_true(n >= 4 && moves[0].cost_ms < 1000);
+	rules_free(rules);
+	rules_view_free(view);
+}
+
+/* By wall-clock rates a task's requests are no product of its computation and its rate. */
+static void requests_of_a_live_task(void **state)
+{
+	struct rules_task tasks[2];
+	struct rules_node nodes[] = {node_fc("a"), node_fc("b")};
+	struct rules_params p;
+	const struct rules_reason *r;
+	struct outcome out;
+
+	(void)state;
+	rules_params_default(&p, RULES_RATES_WALL);
+	p.migrations_max = 1;
+	for (int i = 0; i < 2; i++) {
+		tasks[i] = task_io(1000, 0.05);
+		tasks[i].requests = 5000;
+	}
+	tasks[1].age_ms = 500;
+	migrate(RULES_IO_PM, &p, nodes, 2, tasks, 2, &out);
+	assert_int_equal(out.n, 1);
+	r = assert_reason(&out.plan, RULES_C_MIGRANT, 1, true);
+	assert_true(r->left > 5000 * 14); /* 50 requests would be 700 ms */
+	tasks[0].requests = -1;
+	{
+		struct rules *rules = rules_new(RULES_IO_PM, &p, 1);
+		struct rules_view *view = view_of(nodes, 2, p.rates);
+		size_t n;
+
+		assert_int_equal(
+			rules_migrate(rules, view, 0, tasks, 2, out.moves, 2, &n, NULL), -EINVAL);
+		rules_free(rules);
+		rules_view_free(view);
+	}
+}
+
 static void room_bounds_the_moves(void **state)
 {
 	struct rules_task tasks[8];
@@ -451,6 +519,8 @@ int main(void)
 		cmocka_unit_test(cost_and_effectiveness_are_those_of_2_4_and_2_7),
 		cmocka_unit_test(remaining_work_decides),
 		cmocka_unit_test(moves_go_on_until_home_is_not_overloaded),
+		cmocka_unit_test(known_paths_count),
+		cmocka_unit_test(requests_of_a_live_task),
 		cmocka_unit_test(room_bounds_the_moves),
 		cmocka_unit_test(targets_must_be_eligible),
 		cmocka_unit_test(cpu_pm_goes_by_age),
