@@ -43,6 +43,7 @@ static void agent_chores(void *arg)
 	guest_chores(a->guest);
 	owner_part_chores(a->owner);
 	feedback_chores(a->feedback);
+	moves_chores(a->moves);
 	if (a->caches)
 		data_caches_chores(a->caches);
 	home_chores(a->home);
@@ -184,6 +185,7 @@ void agent_stop(struct agent *a)
 	guest_free(a->guest);
 	gangs_free(a->gangs);
 	home_free(a->home);
+	moves_free(a->moves);
 	feedback_free(a->feedback);
 	profile_close(a->profiles);
 	journal_close(a->journal);

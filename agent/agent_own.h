@@ -10,6 +10,7 @@
 #include "agent/base/watchdog.h"
 #include "agent/cluster/peers.h"
 #include "agent/feedback/feedback.h"
+#include "agent/moves/moves.h"
 #include "agent/front/front.h"
 #include "agent/gate/net_spawn.h"
 #include "agent/guest/user_limits.h"
@@ -54,7 +55,8 @@ struct agent {
 	struct home *home;
 	struct gangs *gangs;
 	struct feedback *feedback;
-	struct guest_watch ran_watch;
+	struct moves *moves;
+	struct guest_watch ran_watch, left_watch;
 	struct home_watch submitted_watch;
 	struct front front;
 	struct streams *streams; /* NULL: this agent serves its own machine only */
@@ -85,5 +87,7 @@ int agent_make_net(struct agent *a, bool networked, struct iocom_err *err);
 void agent_reload(struct agent *a);
 /* agent_parts.c: makes the parts and wires them to each other.  Returns the same. */
 int agent_make_parts(struct agent *a, struct iocom_err *err);
+/* agent_moves.c: behind guest and home. */
+int agent_make_moves(struct agent *a, struct iocom_err *err);
 
 #endif

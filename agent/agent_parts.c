@@ -341,6 +341,7 @@ static int agent_make_home(struct agent *a, struct iocom_err *err)
 	peers_serve(&a->peers, PEER_PROGRESS, home_on_progress, a->home);
 	peers_serve(&a->peers, PEER_RENEW, home_on_renew, a->home);
 	peers_serve(&a->peers, PEER_HELD, home_on_held, a->home);
+	peers_serve(&a->peers, PEER_AWAY, home_on_away, a->home);
 	peers_serve(&a->peers, PEER_ATTACH, answer_attach, a);
 	return 0;
 }
@@ -529,6 +530,7 @@ static void agent_wire_front(struct agent *a)
 	a->front.guest = a->guest;
 	a->front.owner = a->owner;
 	a->front.feedback = a->feedback;
+	a->front.moves = a->moves;
 	a->front.home = a->home;
 	a->front.gangs = a->gangs;
 	a->front.journal = a->journal;
@@ -570,6 +572,8 @@ int agent_make_parts(struct agent *a, struct iocom_err *err)
 		rc = agent_make_gangs(a, err);
 	if (!rc)
 		rc = agent_make_feedback(a, err);
+	if (!rc)
+		rc = agent_make_moves(a, err);
 	if (rc)
 		return rc;
 	agent_wire_front(a);

@@ -128,28 +128,65 @@ static const char *explain_took(char *out, size_t size, const json_t *record)
 	return out;
 }
 
+/* Writes who asked for MOVE and what a policy expected of it, or "". */
+static void move_cause(char *out, size_t size, const json_t *move)
+{
+	const char *cause = listing_string(move, "cause");
+	char here[32], there[32], cost[32];
+
+	*out = 0;
+	if (!strcmp(cause, "owner"))
+		snprintf(out, size, ", because the node's owner sent it away");
+	if (!*cause || listing_number(move, "here_ms") <= 0)
+		return;
+	listing_span(here, sizeof(here), listing_number(move, "here_ms"));
+	listing_span(there, sizeof(there), listing_number(move, "there_ms"));
+	listing_span(cost, sizeof(cost), listing_number(move, "cost_ms"));
+	snprintf(out, size, ", by %s, which expected %s more at %s, %s at %s and %s for the move",
+		 cause, here, listing_string(move, "from"), there, listing_string(move, "to"),
+		 cost);
+}
+
+/*
+ * Says how right the last move of a job was that has ended: it took so long from there on.  Nothing
+ * is known of earlier ones, because a later one changed what they had led to.
+ */
+static void print_moved_outcome(const json_t *move, const json_t *record)
+{
+	double end_ns = listing_number(record, "end_ns");
+	double from_ns = listing_number(move, "decided_ns");
+	char span[32];
+
+	if (end_ns <= from_ns || listing_number(move, "here_ms") <= 0)
+		return;
+	listing_span(span, sizeof(span), (end_ns - from_ns) / 1e6);
+	printf("  From then on it took %s.\n", span);
+}
+
 /* The job's moves between nodes, if it has any. */
-static void print_moves(const json_t *moves)
+static void print_moves(const json_t *moves, const json_t *record)
 {
 	const json_t *move;
 	size_t i;
 
 	json_array_foreach (moves, i, move) {
 		const char *state = listing_string(move, "state");
-		char span[32];
+		const char *from = listing_string(move, "from");
+		const char *to = listing_string(move, "to");
+		char span[32], cause[320];
 
+		move_cause(cause, sizeof(cause), move);
 		listing_span(span, sizeof(span), listing_number(move, "frozen_ms"));
 		if (!strcmp(state, "resumed"))
-			printf("It moved from %s to %s: frozen for %s, %.1f MB.\n",
-			       listing_string(move, "from"), listing_string(move, "to"), span,
-			       listing_number(move, "bytes") / 1e6);
+			printf("It moved from %s to %s%s: frozen for %s, %.1f MB.\n", from, to,
+			       cause, span, listing_number(move, "bytes") / 1e6);
 		else if (!strcmp(state, "aborted"))
-			printf("It stayed at %s and did not move to %s: %s.\n",
-			       listing_string(move, "from"), listing_string(move, "to"),
+			printf("It stayed at %s and did not move to %s%s: %s.\n", from, to, cause,
 			       listing_string(move, "why"));
 		else
-			printf("It is on its way from %s to %s.\n", listing_string(move, "from"),
-			       listing_string(move, "to"));
+			printf("It is on its way from %s to %s%s.\n", from, to, cause);
+		if (!strcmp(state, "resumed") && i + 1 == json_array_size(moves))
+			print_moved_outcome(move, record);
 	}
 }
 
@@ -163,7 +200,7 @@ static int cmd_explain_print(const json_t *answer, struct iocom_err *err)
 	const char *took = explain_took(buffer, sizeof(buffer), record);
 
 	print_end(record);
-	print_moves(json_object_get(answer, "moves"));
+	print_moves(json_object_get(answer, "moves"), record);
 	if (!document) {
 		if (gang_part_of(listing_string(record, "job"), gang, NULL))
 			printf("It is a part of job %s, which was decided on as a whole%s%s.\n",

@@ -13,11 +13,12 @@
 #define MIGRATE_LOOK_NS 100000000 /* between looks whether it is decided */
 
 static const char help[] =
-	"usage: iocom migrate [--json] [--run-dir DIR] JOB NODE\n"
+	"usage: iocom migrate [--json] [--run-dir DIR] JOB [NODE]\n"
 	"Moves JOB, which runs and was started with --migratable, to NODE, where it goes\n"
 	"on as it was: the same name, the same client, no line of output lost. Meanwhile\n"
 	"it is frozen. If anything fails it goes on where it is.\n\n"
 	"  JOB              as `iocom jobs` lists it; last: your newest\n"
+	"  NODE             without it, the node that the job's policy chooses now\n"
 	"  --json           one JSON object: from, to, frozen_ms, dump_ms, bytes ...\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"What cannot move, and what a move changes: iocom-run(1), MOVING JOBS.\n"
@@ -64,16 +65,17 @@ int cmd_migrate(int argc, char **argv)
 
 	if (job_command_option(&command, argc, argv, "h", options) == JOB_COMMAND_LEAVE)
 		return command.status;
-	if (argc - optind != 2) {
-		fprintf(stderr, "iocom migrate: name one job and one node\n");
+	if (argc - optind < 1 || argc - optind > 2) {
+		fprintf(stderr, "iocom migrate: name one job, and at most one node\n");
 		return 2;
 	}
-	if (job_command_send(&command,
-			     &(struct job_command_ask){.op = "migrate",
-						       .job = argv[optind],
-						       .signal = -1,
-						       .node = argv[optind + 1]},
-			     &answer, &err)) {
+	if (job_command_send(
+		    &command,
+		    &(struct job_command_ask){.op = "migrate",
+					      .job = argv[optind],
+					      .signal = -1,
+					      .node = argc - optind > 1 ? argv[optind + 1] : NULL},
+		    &answer, &err)) {
 		fprintf(stderr, "iocom migrate: %s: %s\n", argv[optind], err.text);
 		return 1;
 	}

@@ -78,12 +78,18 @@
 				  */                                                               \
 	X(outputs_short)	 /* jobs that got less room than they may have */                  \
 	X(leases_renewed)                                                                          \
-	X(leases_lost)	       /* leases of restartable jobs that were not renewed in time */      \
-	X(leases_refused)      /* renewals of jobs that home has given up */                       \
-	X(jobs_late)	       /* their shim lives but did not answer at once */                   \
-	X(clients_refused)     /* too many local connections */                                    \
-	X(moves_refused)       /* too many jobs are on their way */                                \
-	X(signals_refused)     /* too many wait for shims that do not answer */                    \
+	X(leases_lost)		/* leases of restartable jobs that were not renewed in time */     \
+	X(leases_refused)	/* renewals of jobs that home has given up */                      \
+	X(jobs_late)		/* their shim lives but did not answer at once */                  \
+	X(clients_refused)	/* too many local connections */                                   \
+	X(moves_refused)	/* too many jobs are on their way */                               \
+	X(policy_moves)		/* of jobs that policies wanted to move away from here */          \
+	X(policy_moves_stayed)	/* those of them that did not move */                              \
+	X(policy_moves_held)	/* looks in which one more was wanted than moves_a_minute allow */ \
+	X(moves_left_out)	/* looks in which more jobs can move than are looked at */         \
+	X(moves_rests_replaced) /* jobs that are not left alone as long as they should be */       \
+	X(moves_nodes_replaced) /* nodes of which it was forgotten what moves to them cost */      \
+	X(signals_refused)	/* too many wait for shims that do not answer */                   \
 	X(descriptors_refused) /* too few descriptors left for a connection of others than root */ \
 	X(accepts_paused)      /* no descriptor left: connections waited for 100 ms */             \
 	X(requests_delayed)    /* a user, or strangers, took half of the loop and had to wait */   \

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LIMITS_LISTED 66
+#define LIMITS_LISTED 70
 #define LIMIT_UNKNOWN UINT64_MAX
 
 struct limit {

@@ -464,6 +464,27 @@ int cluster_view_decide_gang(struct cluster_view *v, const struct view_policy *p
 	return view_decide_on(v->rules, &question, policy, decision, err);
 }
 
+int cluster_view_migrate(struct cluster_view *v, enum rules_policy policy,
+			 const struct cluster_view_costs *costs, const struct rules_task *tasks,
+			 size_t n, uint64_t seed, struct rules_move *move, struct rules_plan *plan)
+{
+	struct rules_params params = v->params;
+	struct rules *rules;
+	size_t found = 0;
+	int rc = keep_indexes(v, policy);
+
+	if (rc)
+		return rc;
+	params.migration_fixed_ms = costs->fixed_ms;
+	rules = rules_new(policy, &params, seed);
+	if (!rules)
+		return -ENOMEM;
+	rules_migrate_paths(rules, costs->paths, costs->npaths);
+	rc = rules_migrate(rules, v->rules, HOME, tasks, n, move, 1, &found, plan);
+	rules_free(rules);
+	return rc ? rc : found > 0;
+}
+
 /* Copies node INDEX and its charges for output. */
 static int file_add(const struct cluster_view *v, uint32_t index, uint64_t now_ns,
 		    struct view_file *out)

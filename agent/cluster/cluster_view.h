@@ -76,6 +76,19 @@ void cluster_view_uncharge(struct cluster_view *v, uint64_t number);
 int cluster_view_decide(struct cluster_view *v, const struct view_policy *policy,
 			const struct rules_request *job, uint64_t seed,
 			struct view_decision *decision, struct iocom_err *err);
+/* What moves of jobs cost by the rules, F ms by itself (2.4), but to those nodes PATHS. */
+struct cluster_view_costs {
+	double fixed_ms;
+	const struct rules_path *paths; /* by node */
+	size_t npaths;
+};
+/*
+ * Decides by a policy that migrates which one of the N TASKS, which run at home, should leave it.
+ * Returns 1: MOVE says which, and PLAN why; 0: none; negative errno.
+ */
+int cluster_view_migrate(struct cluster_view *v, enum rules_policy policy,
+			 const struct cluster_view_costs *costs, const struct rules_task *tasks,
+			 size_t n, uint64_t seed, struct rules_move *move, struct rules_plan *plan);
 /*
  * The same for a gang, all of whose tasks are placed at once; PORTS has one for each node of the
  * view.  -ERANGE: they do not fit.

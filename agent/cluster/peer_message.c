@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cluster/peer_move.h"
 #include "user/pack.h"
 #include "user/user_ask.h"
 
@@ -19,7 +20,7 @@ static const char *const peer_type_names[PEER_TYPES] = {
 	[PEER_KILL] = "kill",	      [PEER_RENEW] = "renew",	  [PEER_HELLO] = "hello",
 	[PEER_PROGRESS] = "progress", [PEER_KEY] = "key",	  [PEER_ATTACH] = "attach",
 	[PEER_USER] = "user",	      [PEER_RELEASE] = "release", [PEER_MOVABLE] = "movable",
-	[PEER_MOVE] = "move",	      [PEER_HELD] = "held",
+	[PEER_MOVE] = "move",	      [PEER_HELD] = "held",	  [PEER_AWAY] = "away",
 };
 
 const char *peer_type_name(enum peer_type type)
@@ -45,29 +46,6 @@ static void pack_reports(const struct peer_request *r, msgpack_sbuffer *out)
 	job_report_pack_first(&r->done.reports[0], r->done.count - 1, out);
 	for (size_t i = 1; i < r->done.count; i++)
 		job_report_pack(&r->done.reports[i], out);
-}
-
-static void pack_move(const struct peer_move *m, msgpack_packer *pk, msgpack_sbuffer *out)
-{
-	pack_begin(pk, out, 6);
-	pack_u64(pk, "number", m->number);
-	pack_str(pk, "node", m->node);
-	pack_str(pk, "address", m->address);
-	pack_u64(pk, "port", m->port);
-	pack_str(pk, "nonce", m->nonce);
-	pack_bin(pk, "key", m->key, sizeof(m->key));
-}
-
-static void pack_held(const struct peer_held *h, msgpack_packer *pk, msgpack_sbuffer *out)
-{
-	pack_begin(pk, out, 7);
-	pack_u64(pk, "number", h->number);
-	pack_bool(pk, "there", h->there);
-	pack_bool(pk, "failed", h->failed);
-	pack_u64(pk, "frozen_ms", h->frozen_ms);
-	pack_u64(pk, "dump_ms", h->dump_ms);
-	pack_u64(pk, "bytes", h->bytes);
-	pack_str(pk, "text", h->text);
 }
 
 void peer_request_pack(const struct peer_request *r, msgpack_sbuffer *out)
@@ -113,10 +91,13 @@ void peer_request_pack(const struct peer_request *r, msgpack_sbuffer *out)
 		pack_begin(&pk, out, 0);
 		break;
 	case PEER_MOVE:
-		pack_move(&r->move, &pk, out);
+		peer_move_pack(&r->move, &pk, out);
 		break;
 	case PEER_HELD:
-		pack_held(&r->held, &pk, out);
+		peer_held_pack(&r->held, &pk, out);
+		break;
+	case PEER_AWAY:
+		peer_away_pack(&r->away, &pk, out);
 		break;
 	case PEER_USER:
 		pack_begin(&pk, out, 2);
@@ -216,35 +197,6 @@ static int unpack_attach(struct peer_request *r, const msgpack_object *body)
 	return 0;
 }
 
-static int unpack_move(struct peer_move *m, const msgpack_object *body)
-{
-	const msgpack_object *key = unpack_get(body, "key");
-	uint64_t port;
-
-	if (unpack_u64(body, "number", &m->number) || !m->number ||
-	    unpack_str(body, "node", m->node, sizeof(m->node)) || !m->node[0] ||
-	    unpack_str(body, "address", m->address, sizeof(m->address)) || !m->address[0] ||
-	    unpack_u64(body, "port", &port) || port < 1 || port > UINT16_MAX ||
-	    unpack_str(body, "nonce", m->nonce, sizeof(m->nonce)) || !key ||
-	    key->type != MSGPACK_OBJECT_BIN || key->via.bin.size != sizeof(m->key))
-		return -EBADMSG;
-	m->port = (uint16_t)port;
-	memcpy(m->key, key->via.bin.ptr, sizeof(m->key));
-	return 0;
-}
-
-static int unpack_held(struct peer_held *h, const msgpack_object *body)
-{
-	return unpack_u64(body, "number", &h->number) || unpack_bool(body, "there", &h->there) ||
-			       unpack_bool(body, "failed", &h->failed) ||
-			       unpack_u64(body, "frozen_ms", &h->frozen_ms) ||
-			       unpack_u64(body, "dump_ms", &h->dump_ms) ||
-			       unpack_u64(body, "bytes", &h->bytes) ||
-			       unpack_str(body, "text", h->text, sizeof(h->text))
-		       ? -EBADMSG
-		       : 0;
-}
-
 /* The two are copied into one piece, which begins with the credential. */
 static int unpack_user(struct peer_request *r, const msgpack_object *body)
 {
@@ -303,9 +255,11 @@ int peer_request_unpack(struct peer_request *r, enum peer_type type, const char 
 	case PEER_MOVABLE:
 		return 0;
 	case PEER_MOVE:
-		return unpack_move(&r->move, body);
+		return peer_move_unpack(&r->move, body);
 	case PEER_HELD:
-		return unpack_held(&r->held, body);
+		return peer_held_unpack(&r->held, body);
+	case PEER_AWAY:
+		return peer_away_unpack(&r->away, body);
 	case PEER_ATTACH:
 		return unpack_attach(r, body);
 	case PEER_RELEASE:

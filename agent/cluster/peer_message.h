@@ -21,6 +21,8 @@
  *                                nonce, key }: to there     { ok, text }
  *   held     guest to home     { number, there, failed, frozen_ms,
  *                                dump_ms, bytes, text }     { ok, text, decision }
+ *   away     guest to home     { node, cause, here_ms, there_ms,
+ *                                cost_ms }: let it go, to there   { ok, text }; ok: it moves
  *   user     any to any        { cred, ask }: a user's request        { ok, text, json }
  *                              (user/user_ask.h); CRED says whose
  */
@@ -54,6 +56,7 @@ enum peer_type {
 	PEER_MOVABLE,
 	PEER_MOVE,
 	PEER_HELD,
+	PEER_AWAY,
 	PEER_TYPES
 };
 
@@ -86,6 +89,15 @@ struct peer_held {
 	char text[PEER_TEXT_MAX]; /* why it failed */
 };
 
+/* Why a job is to leave the node where it runs. */
+struct peer_away {
+	char node[IOCOM_NAME_MAX]; /* where to; "": home chooses */
+	char cause[32];		   /* a policy's name, or "owner" */
+	/* What a policy expects from now on: here, there, and of the move (MODEL 2.2, 2.4); or 0.
+	 */
+	double here_ms, there_ms, cost_ms;
+};
+
 /* What home decides of a job that is held. */
 enum peer_decision { PEER_WAIT, PEER_STAY, PEER_LEAVE, PEER_GO, PEER_ABORT, PEER_DECISIONS };
 
@@ -116,6 +128,7 @@ struct peer_request {
 		} release;
 		struct peer_move move; /* PEER_MOVE */
 		struct peer_held held; /* PEER_HELD */
+		struct peer_away away; /* PEER_AWAY */
 		struct {
 			char address[IOCOM_ADDRESS_MAX];
 			uint16_t port;

@@ -21,6 +21,7 @@
 
 struct accounts;
 struct feedback;
+struct moves;
 struct forwarded;
 struct gather;
 struct links;
@@ -42,6 +43,7 @@ struct front {
 	struct guest *guest;
 	struct owner_part *owner;  /* NULL: no rules are kept here */
 	struct feedback *feedback; /* NULL: there is no feedback controller */
+	const struct moves *moves; /* NULL: no policy moves jobs */
 	struct home *home;
 	struct gangs *gangs;
 	struct journal *journal;

@@ -22,6 +22,7 @@
 #include "agent/guest/tickets.h"
 #include "agent/guest/user_limits.h"
 #include "agent/home/home_move.h"
+#include "agent/moves/moves.h"
 #include "agent/home/learn.h"
 #include "agent/home/progress.h"
 #include "agent/jobs/leases.h"
@@ -75,10 +76,13 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 	const struct gate_counts net = net_part_counts(peers->net);
 	struct guest_counts guest;
 	struct home_counts home;
+	struct moves_counts moves = {0};
 	uint64_t descriptors, descriptors_max;
 	guest_count(front->guest, &guest);
 	descriptors_count(&descriptors, &descriptors_max);
 	home_count(front->home, &home);
+	if (front->moves)
+		moves_count(front->moves, &moves);
 	const struct limit list[] = {
 		{"jobs", guest.jobs, JOBS_MAX, COUNTED(admissions_refused)},
 		{"jobs_of_a_user", LIMIT_UNKNOWN, front->base->set->user_jobs_max,
@@ -159,6 +163,12 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		{"jobs_controlled", front->feedback ? feedback_jobs(front->feedback) : 0,
 		 FEEDBACK_JOBS_MAX, COUNTED(feedback_left_out)},
 		{"moves", home.moves, HOME_MOVES_MAX, COUNTED(moves_refused)},
+		{"jobs_movable", moves.jobs, MOVES_JOBS_MAX, COUNTED(moves_left_out)},
+		{"jobs_left_alone", moves.rests, MOVES_RESTS_MAX, .turns = true,
+		 COUNTED(moves_rests_replaced)},
+		{"nodes_moved_to", moves.nodes, MOVES_NODES_MAX, .turns = true,
+		 COUNTED(moves_nodes_replaced)},
+		{"moves_in_a_minute", moves.budget, MOVES_BUDGET_MAX, COUNTED(policy_moves_held)},
 		{"move_calls", guest.move_calls, MOVE_CALLS_MAX, COUNTED(moves_refused)},
 		{"replays", guest.replays, REPLAYS_MAX, COUNTED(replays_refused)},
 	};

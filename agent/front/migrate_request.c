@@ -11,12 +11,20 @@
 
 json_t *migrate_json(const struct journal_move *move)
 {
-	return json_pack("{s:I,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:s}", "number",
-			 (json_int_t)move->number, "from", move->source, "to", move->target,
-			 "state", move->state, "asked_ns", (json_int_t)move->asked_ns, "decided_ns",
-			 (json_int_t)move->decided_ns, "frozen_ms", (json_int_t)move->frozen_ms,
-			 "dump_ms", (json_int_t)move->dump_ms, "bytes", (json_int_t)move->bytes,
-			 "why", move->text);
+	json_t *out = json_pack("{s:I,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:s}", "number",
+				(json_int_t)move->number, "from", move->source, "to", move->target,
+				"state", move->state, "asked_ns", (json_int_t)move->asked_ns,
+				"decided_ns", (json_int_t)move->decided_ns, "frozen_ms",
+				(json_int_t)move->frozen_ms, "dump_ms", (json_int_t)move->dump_ms,
+				"bytes", (json_int_t)move->bytes, "why", move->text);
+
+	if (out && *move->cause) /* nobody asked for it */
+		json_object_set_new(out, "cause", json_string(move->cause));
+	if (out && move->here_ms > 0)
+		json_object_update_new(out, json_pack("{s:f,s:f,s:f}", "here_ms", move->here_ms,
+						      "there_ms", move->there_ms, "cost_ms",
+						      move->cost_ms));
+	return out;
 }
 
 static void migrate_moved(void *arg, const struct journal_move *move, const char *why)
@@ -36,14 +44,14 @@ void migrate_forget(struct front *front, const struct client *client)
 
 void migrate_request(struct front *front, struct client *c, const msgpack_object *request)
 {
-	char job[SPEC_JOB_MAX], node[IOCOM_NAME_MAX];
+	char job[SPEC_JOB_MAX], node[IOCOM_NAME_MAX] = "";
 	uid_t uid = client_who(c)->uid;
 	struct iocom_err err = {0};
 	int rc;
 
 	if (unpack_str(request, "job", job, sizeof(job)) ||
-	    unpack_str(request, "node", node, sizeof(node)) || !*node) {
-		client_error(c, "the request names no \"job\", or no \"node\"");
+	    (unpack_get(request, "node") && unpack_str(request, "node", node, sizeof(node)))) {
+		client_error(c, "the request names no \"job\", or its \"node\" is no name");
 		return;
 	}
 	(void)journal_last(front->journal, uid, job);

@@ -81,6 +81,10 @@ struct guest_watch {
 	void (*ended)(void *arg, const char *job);
 	/* A job exited that took SLOWDOWN times as long as alone, from its start here on. */
 	void (*slowed)(void *arg, double slowdown);
+	/* JOB goes on at TARGET and has left; it was frozen for FROZEN_MS, and was of so many
+	 * BYTES. */
+	void (*left)(void *arg, const char *job, const char *target, uint64_t frozen_ms,
+		     uint64_t bytes);
 	void *arg;
 	struct guest_watch *next;
 };
@@ -180,7 +184,10 @@ size_t guest_terminals(const struct guest *guest, unsigned *numbers, size_t max)
 
 /* --- what others may know ---------------------------------------------------- */
 
-/* A job that runs here, as the feedback controller sees it. */
+/* Home moves JOB, if MOVES; else WHY says why not. */
+typedef void (*guest_away_told)(void *arg, const char *job, bool moves, const char *why);
+
+/* A job that runs here, as the controller and the policies that move jobs see it. */
 struct guest_running {
 	char job[SPEC_JOB_MAX];
 	char group[SPEC_JOB_MAX + 40]; /* its control group below the scope */
@@ -190,9 +197,24 @@ struct guest_running {
 	double read_mb;		    /* the part that was read */
 	double faults;		    /* page faults that went to the disk */
 	double memory_mb;
+	const struct need *need; /* until the guest is called again */
+	char policy[32];
+	bool may_move;	   /* it can, and is not on its way */
+	bool moves;	   /* it is on its way */
+	bool came;	   /* from another node, where it ran before */
+	uint64_t since_ns; /* its start here, CLOCK_REALTIME */
 };
 /* Fills OUT, which has room for MAX; returns how many. */
 size_t guest_running(const struct guest *guest, struct guest_running *out, size_t max);
+/* The same, of jobs that can move or are on their way. */
+size_t guest_movable(const struct guest *guest, struct guest_running *out, size_t max);
+
+/*
+ * Asks the home of JOB, which runs here, to move it, for WHY.  Returns 0 or negative errno with the
+ * reason in ERR: TOLD is then not called.
+ */
+int guest_away(struct guest *guest, const char *job, const struct peer_away *why,
+	       guest_away_told told, void *arg, struct iocom_err *err);
 
 /* Writes jobs that ended a moment ago to the journal now, not in some milliseconds. */
 void guest_settle(struct guest *guest);

@@ -113,6 +113,15 @@ static int guest_ends_write(struct guest *guest)
 	return rc;
 }
 
+/* Tells the watches that JOB has left for another node. */
+static void guest_ends_left(const struct guest *guest, const struct job *job)
+{
+	for (const struct guest_watch *w = guest->watches; w; w = w->next)
+		if (w->left)
+			w->left(w->arg, job->order.job, job->move.target, job->move.said.frozen_ms,
+				job->move.said.bytes);
+}
+
 /* What home measures counts the wait for a place, too; here it is what this node did to JOB. */
 static void guest_ends_slowed(const struct guest *guest, const struct job *job)
 {
@@ -148,6 +157,8 @@ static void guest_ends_settle_job(struct guest *guest, struct job *job, int rc)
 		job->written = 0;
 		return;
 	}
+	if (guest_move_left(job))
+		guest_ends_left(guest, job);
 	before = loop_share_enter(guest->base->shares, job->order.uid);
 	guest_forget(guest, job->order.job, job->order.uid,
 		     &(struct spool_reserved){job->spool_bytes, job->attached});

@@ -278,6 +278,7 @@ static int move_begin(struct guest *guest, struct job *job, const struct peer_mo
 		return rc;
 	}
 	job->move.number = to->number;
+	memcpy(job->move.target, to->node, sizeof(job->move.target));
 	rc = question_thread_ask(guest->calls, &m->task);
 	if (!rc)
 		return 0;
@@ -431,6 +432,12 @@ void guest_move_stop(struct guest *guest)
 bool guest_move_never_ran(const struct job *job)
 {
 	return job->move.held && job->move.said.there && !job->move.told;
+}
+
+const char *guest_move_hindrance(const struct job *job)
+{
+	return job->order.migratable || job->order.move ? move_hindrance(job)
+							: "it was not started with --migratable";
 }
 
 bool guest_move_left(const struct job *job)

@@ -195,6 +195,8 @@ void guest_move_stop(struct guest *guest);
 bool guest_move_never_ran(const struct job *job);
 /* Returns whether JOB, which has ended here, goes on elsewhere: home knows that already. */
 bool guest_move_left(const struct job *job);
+/* Why JOB cannot move, as far as this agent knows; NULL: it may. */
+const char *guest_move_hindrance(const struct job *job);
 /* Returns whether JOB came and never ran here: home is told, and it may come again. */
 bool guest_move_stayed(const struct job *job);
 

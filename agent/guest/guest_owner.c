@@ -3,7 +3,8 @@
  * What the node's owner may do with guests, the jobs of other nodes: let them in or not, see what
  * they need, expel them.
  *
- *   expelled -> it runs: SIGTERM -> after the grace SIGKILL -> its supervisor is late: its cgroup
+ *   expelled -> it can move: home sends it to another node, or half of the grace has gone
+ *            -> it runs: SIGTERM -> after the grace SIGKILL -> its supervisor is late: its cgroup
  *               is killed
  *
  * The job's record keeps that for an agent that starts meanwhile.
@@ -125,10 +126,45 @@ void guest_owner_found(struct guest *guest, struct job *job)
 		  job->order.job, (unsigned)job->order.uid, job->order.home, kept.why);
 }
 
+static void guest_owner_away_told(void *arg, const char *name, bool moves, const char *why)
+{
+	struct guest *guest = arg;
+	struct job *job = jobs_find(&guest->jobs, name);
+
+	if (job && !moves)
+		job->expelled.stay_ns = 0;
+	if (!moves)
+		log_write(guest->base->log, LOG_L_INFO, "job %s does not move, and is ended: %s",
+			  name, why);
+}
+
+/*
+ * A job that can move goes on elsewhere, if there is a place.  Returns true while that is not known
+ * yet; then nothing else is done to it until its grace is over.
+ */
+static bool guest_owner_sends_away(struct guest *guest, struct job *job, uint64_t now)
+{
+	const struct peer_away why = {.cause = "owner"};
+	bool moves = job->move.number || job->move.held;
+	struct iocom_err err = {0};
+
+	if (now >= job->expelled.due_ns || (now >= job->expelled.stay_ns && !moves))
+		return false;
+	job->expelled.began |= moves;
+	if (job->expelled.began && !moves) /* it was on its way, and stayed */
+		return false;
+	if (job->expelled.away)
+		return true;
+	job->expelled.away = true;
+	return !guest_away(guest, job->order.job, &why, guest_owner_away_told, guest, &err);
+}
+
 static void guest_owner_signal(struct guest *guest, struct job *job, uint64_t now)
 {
 	int rc = 0;
 
+	if (!job->expelled.asked && guest_owner_sends_away(guest, job, now))
+		return;
 	if (!job->expelled.asked) {
 		rc = signals_expel(guest, job, SIGTERM, job->expelled.why);
 		job->expelled.asked = true;
@@ -166,6 +202,7 @@ size_t guest_expel(struct guest *guest, const char *name, const char *why, uint3
 		if (job->expelled.why[0] && job->expelled.due_ns <= due_ns)
 			continue;
 		job->expelled.due_ns = due_ns;
+		job->expelled.stay_ns = due_ns - grace_s * CLOCK_NS_PER_S / 2;
 		snprintf(job->expelled.why, sizeof(job->expelled.why), "%s", why);
 		guest_owner_keep(guest, job);
 		guest->base->counters->jobs_expelled++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* The jobs that run here, for the feedback controller. */
+/* The jobs that run here, for the feedback controller and the policies that move jobs. */
 #include <string.h>
 
 #include "agent/guest/guest_own.h"
@@ -21,7 +21,13 @@ static void running_fill(const struct guest *guest, const struct job *job,
 		.read_mb = (double)l->explicit_read_bytes / 1e6,
 		.faults = (double)l->implicit_ops,
 		.memory_mb = (double)job->rss_bytes / 1e6,
+		.need = need,
+		.may_move = !guest_move_hindrance(job) && !job->expelled.why[0],
+		.moves = job->move.number || job->move.held,
+		.came = job->order.move != 0,
+		.since_ns = job->start_ns,
 	};
+	memcpy(out->policy, job->order.policy, sizeof(out->policy));
 	memcpy(out->job, job->order.job, sizeof(out->job));
 	/* Both fit: a job's name is SPEC_JOB_MAX at most. */
 	if (guest_is_home(guest, &job->order))
@@ -36,6 +42,17 @@ size_t guest_running(const struct guest *guest, struct guest_running *out, size_
 
 	for (const struct job *job = guest->jobs.first; job && n < max; job = job->next)
 		if (job->state == JOB_RUNNING)
+			running_fill(guest, job, &out[n++]);
+	return n;
+}
+
+size_t guest_movable(const struct guest *guest, struct guest_running *out, size_t max)
+{
+	size_t n = 0;
+
+	for (const struct job *job = guest->jobs.first; job && n < max; job = job->next)
+		if (job->state == JOB_RUNNING &&
+		    (job->move.number || job->move.held || !guest_move_hindrance(job)))
 			running_fill(guest, job, &out[n++]);
 	return n;
 }

@@ -362,6 +362,7 @@ static int guest_start_leased(struct guest *guest, int fd, struct start_message 
 	if (rc)
 		return rc;
 	job->attached = !m->spec.detach;
+	job->order.migratable = m->spec.migratable;
 	job->spool_bytes = job->attached
 				   ? guest_spill_quota(guest, job->order.uid)
 				   : guest_spool_quota(guest, job->order.uid, m->spec.spool_bytes);

@@ -69,6 +69,8 @@ struct job {
 		char why[160];	 /* what its user reads; "": its node's owner lets it stay */
 		uint64_t due_ns; /* SIGKILL, CLOCK_BOOTTIME */
 		bool asked, killed;
+		uint64_t stay_ns; /* until then it may leave for another node instead */
+		bool away, began; /* its home was asked for that; it began to move */
 	} expelled;
 
 	struct iocom_load load; /* cumulative */
@@ -83,8 +85,9 @@ struct job {
 	bool found; /* an earlier agent started it */
 	struct {
 		uint64_t number; /* of the move that home asked for; 0: none, or not known */
-		bool held;	 /* home decides */
-		bool told;	 /* the shim was told what it decided */
+		char target[IOCOM_NAME_MAX];
+		bool held; /* home decides */
+		bool told; /* the shim was told what it decided */
 		bool asking;
 		uint64_t asked_ns; /* CLOCK_BOOTTIME */
 		struct peer_held said;

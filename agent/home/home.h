@@ -42,6 +42,8 @@ struct home_ports {
 	double (*w_io)(void *arg);
 };
 
+struct cluster_view;
+
 struct home_config {
 	const struct base *base;
 	struct journal *journal;
@@ -94,6 +96,10 @@ void home_watch(struct home *home, struct home_watch *watch);
 void home_chores(struct home *home);
 /* Marks jobs lost that never started or ran at nodes that are gone; prunes the journal. */
 void home_prune(struct home *home);
+
+/* The view for a decision now, as home's own has it; with FEEDBACK: weighed as the controller does.
+ */
+struct cluster_view *home_view(struct home *home, bool feedback);
 
 /* --- submissions ------------------------------------------------------------- */
 

@@ -7,38 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/home/home_own.h"
+#include "agent/home/home_move_own.h"
 #include "user/clock.h"
-#include "user/pack.h"
 
 /* The source holds it, and the target says nothing. */
 #define MOVE_ONE_HELD_NS (30 * CLOCK_NS_PER_S)
 /* Nobody holds it: has the source begun at all? */
 #define MOVE_SILENT_NS (60 * CLOCK_NS_PER_S)
 
-/* A move that was asked for since this agent began. */
-struct home_moving {
-	struct home_moving *next;
-	struct home *home;
-	char job[SPEC_JOB_MAX];
-	struct journal_move move;
-	struct job_order *order; /* as the target gets it */
-	home_moved done;	 /* NULL: nobody waits */
-	void *arg;
-	bool asking; /* a node has not answered yet: the struct must stay */
-	/* Who holds it, and since when (CLOCK_BOOTTIME).  Both must, or it does not go on there. */
-	bool source_held, target_held;
-	uint64_t since_ns;
-	/* Questions of the two nodes that wait for the decision; 0: none. */
-	uint64_t source_ticket, target_ticket;
-	bool decided;
-	bool durable;		  /* the disk has the decision */
-	bool runs;		  /* at the target: the source may leave */
-	bool over;		  /* all is told */
-	struct journal_wait wait; /* for the disk */
-};
-
-static struct home_moving *moving_find(const struct home *home, const char *job)
+struct home_moving *moving_find(const struct home *home, const char *job)
 {
 	struct home_moving *m = home->moves;
 
@@ -47,9 +24,7 @@ static struct home_moving *moving_find(const struct home *home, const char *job)
 	return m;
 }
 
-/* NULL: there is no memory. */
-static struct home_moving *moving_new(struct home *home, const char *job,
-				      const struct journal_move *move)
+struct home_moving *moving_new(struct home *home, const char *job, const struct journal_move *move)
 {
 	struct home_moving *m = calloc(1, sizeof(*m));
 
@@ -64,7 +39,7 @@ static struct home_moving *moving_new(struct home *home, const char *job,
 	return m;
 }
 
-static void moving_free(struct home_moving *m)
+void moving_free(struct home_moving *m)
 {
 	struct home *home = m->home;
 
@@ -80,7 +55,7 @@ static void moving_free(struct home_moving *m)
 	free(m);
 }
 
-static void moving_tell(struct home_moving *m, const struct journal_move *move, const char *why)
+void moving_tell(struct home_moving *m, const struct journal_move *move, const char *why)
 {
 	home_moved done = m->done;
 
@@ -166,8 +141,7 @@ static int moving_decide(struct home_moving *m, const char *state, const char *w
 	return 0;
 }
 
-/* It cannot begin, or did not. */
-static void moving_give_up(struct home_moving *m, const char *why)
+void moving_give_up(struct home_moving *m, const char *why)
 {
 	struct iocom_err err = {0};
 
@@ -179,253 +153,6 @@ static void moving_give_up(struct home_moving *m, const char *why)
 	m->over = true;
 	if (!m->asking)
 		moving_free(m);
-}
-
-/* --- asking the nodes ------------------------------------------------------------------------ */
-
-static int moving_ask(struct home_moving *m, const char *node, const struct peer_request *request,
-		      peers_answered answered, struct iocom_err *err)
-{
-	const struct home *home = m->home;
-	const struct matrix_entry *e = matrix_find(home->matrix, node);
-	bool own = !strcmp(node, home->base->set->name);
-	int rc;
-
-	if (!own && (!e || !e->alive))
-		return iocom_err_set(err, -EHOSTUNREACH, "node %s is not heard", node);
-	m->asking = true;
-	rc = home->ports->ask(home->ports->ask_arg, node, own ? "" : e->vector.address,
-			      own ? 0 : e->vector.port, request, answered, m, err);
-	if (rc) /* otherwise an answer may have come, and M may be gone */
-		m->asking = false;
-	return rc;
-}
-
-/*
- * For each ANSWERED: M may be over by now, and was kept for this answer.  Returns true if it is to
- * go on; else it may be gone.
- */
-static bool moving_heard(struct home_moving *m)
-{
-	bool goes_on = !m->decided && !m->over;
-
-	m->asking = false;
-	if (m->over)
-		moving_free(m);
-	return goes_on;
-}
-
-/*
- * Has the source begun?  If it did not answer it may have: then it asks for the decision, which is
- * open until it does.
- */
-static void moving_begun(void *arg, int rc, const struct peer_answer *answer, const char *why)
-{
-	struct home_moving *m = arg;
-	char text[PEER_TEXT_MAX + 80];
-
-	if (!moving_heard(m) || (!rc && answer->ok))
-		return;
-	if (!rc) {
-		moving_give_up(m, answer->text);
-	} else {
-		snprintf(text, sizeof(text), "node %s does not answer: %.150s", m->move.source,
-			 why);
-		moving_tell(m, NULL, text);
-	}
-}
-
-static int moving_send(struct home_moving *m, const struct peer_grant *grant, struct iocom_err *err)
-{
-	const struct matrix_entry *e = matrix_find(m->home->matrix, m->move.target);
-	const struct settings *set = m->home->base->set;
-	struct peer_request request = {.type = PEER_MOVE, .move = {.number = m->move.number}};
-	struct peer_move *to = &request.move;
-	bool own = !strcmp(m->move.target, set->name);
-	int rc;
-
-	if (!own && !e)
-		return iocom_err_set(err, -EHOSTUNREACH, "node %s is not heard", m->move.target);
-	memcpy(request.job, m->job, sizeof(request.job));
-	snprintf(to->node, sizeof(to->node), "%s", m->move.target);
-	snprintf(to->address, sizeof(to->address), "%s", own ? set->address : e->vector.address);
-	to->port = (uint16_t)((own ? set->port : e->vector.port) + 2);
-	snprintf(to->nonce, sizeof(to->nonce), "%s", grant->nonce);
-	secret_derive(to->key, m->order->secret, SECRET_STREAM, m->job, "");
-	rc = moving_ask(m, m->move.source, &request, moving_begun, err);
-	explicit_bzero(to->key, sizeof(to->key));
-	return rc;
-}
-
-static void moving_admitted(void *arg, int rc, const struct peer_answer *answer, const char *why)
-{
-	struct home_moving *m = arg;
-	char text[PEER_TEXT_MAX + 80];
-	struct iocom_err err = {0};
-
-	if (!moving_heard(m))
-		return;
-	if (!rc && answer->grant.granted) {
-		rc = moving_send(m, &answer->grant, &err);
-		if (rc)
-			moving_give_up(m, err.text);
-		return;
-	}
-	snprintf(text, sizeof(text), "node %s cannot take it: %.200s", m->move.target,
-		 rc ? why : answer->grant.text);
-	moving_give_up(m, text);
-}
-
-/* The source lets it go, with ORDER. */
-static int moving_admit(struct home_moving *m, const struct peer_answer *answer,
-			struct iocom_err *err)
-{
-	struct home *home = m->home;
-	struct peer_request request = {.type = PEER_ADMIT};
-	msgpack_unpacked map;
-	int rc;
-
-	m->order = calloc(1, sizeof(*m->order));
-	if (!m->order)
-		return iocom_err_set(err, -ENOMEM, "out of memory");
-	rc = unpack_map(&map, answer->order.packed, answer->order.length);
-	if (!rc) {
-		rc = job_order_unpack(m->order, &map.data);
-		msgpack_unpacked_destroy(&map);
-	}
-	if (rc || strcmp(m->order->job, m->job) != 0)
-		return iocom_err_set(err, -EBADMSG, "node %s answers with another job",
-				     m->move.source);
-	m->move.asked_ns = loop_real_ns(home->base->loop);
-	rc = journal_move_ask(home->journal, m->job, &m->move, err);
-	if (rc)
-		return rc;
-	snprintf(m->move.state, sizeof(m->move.state), "asked");
-	moving_tell(m, &m->move, "");
-	snprintf(m->order->home, sizeof(m->order->home), "%s", home->base->set->name);
-	snprintf(m->order->home_address, sizeof(m->order->home_address), "%s",
-		 home->base->set->address);
-	m->order->home_port = home->base->set->port;
-	m->order->move = m->move.number;
-	m->order->forced = true;
-	m->order->durable = true;
-	m->order->hops++;
-	secret_new(m->order->secret);
-	m->order->keyed = true;
-	memcpy(request.job, m->job, sizeof(request.job));
-	request.order = m->order;
-	return moving_ask(m, m->move.target, &request, moving_admitted, err);
-}
-
-static void moving_movable(void *arg, int rc, const struct peer_answer *answer, const char *why)
-{
-	struct home_moving *m = arg;
-	struct iocom_err err = {0};
-	char text[PEER_TEXT_MAX + 80];
-
-	if (!moving_heard(m))
-		return;
-	if (rc)
-		snprintf(text, sizeof(text), "node %s, where it runs, does not answer: %.150s",
-			 m->move.source, why);
-	else if (!answer->ok)
-		snprintf(text, sizeof(text), "%s", answer->text);
-	else if (!moving_admit(m, answer, &err))
-		return;
-	else
-		snprintf(text, sizeof(text), "%.300s", err.text);
-	moving_give_up(m, text);
-}
-
-/* --- the request ------------------------------------------------------------------------------ */
-
-size_t home_moves_count(const struct home *home)
-{
-	size_t n = 0;
-
-	for (const struct home_moving *m = home->moves; m; m = m->next)
-		n++;
-	return n;
-}
-
-/* A move that an earlier agent asked for, and that its source has not begun or has given up. */
-static int home_move_clear(struct home *home, const char *job, struct iocom_err *err)
-{
-	struct journal_move last;
-	int rc = journal_move_get(home->journal, job, 0, &last, err);
-
-	if (rc == -ENOENT || (!rc && strcmp(last.state, "asked") != 0))
-		return 0;
-	if (rc)
-		return rc;
-	snprintf(last.state, sizeof(last.state), "aborted");
-	snprintf(last.text, sizeof(last.text), "another move was asked for");
-	last.decided_ns = loop_real_ns(home->base->loop);
-	rc = journal_move_decide(home->journal, job, &last, err);
-	return rc == -EALREADY ? 0 : rc;
-}
-
-static int home_move_check(struct home *home, uid_t uid, const char *job, const char *node,
-			   struct journal_move *move, struct iocom_err *err)
-{
-	char class_name[64];
-	bool ended;
-	uid_t owner = 0;
-	int rc =
-		journal_home_get(home->journal, job, move->source, &owner, class_name, &ended, err);
-
-	if (rc == -ENOENT || (!rc && uid != 0 && uid != owner))
-		return iocom_err_set(err, rc ? rc : -EPERM,
-				     "no job of yours named %s was submitted at node %s", job,
-				     home->base->set->name);
-	if (rc)
-		return rc;
-	if (ended)
-		return iocom_err_set(err, -ESRCH, "job %s has ended", job);
-	if (!move->source[0])
-		return iocom_err_set(err, -ENOTSUP,
-				     "job %s runs at no node yet, or is a parallel job, which does "
-				     "not move",
-				     job);
-	if (!strcmp(move->source, node))
-		return iocom_err_set(err, -EEXIST, "job %s is at node %s already", job, node);
-	if (moving_find(home, job))
-		return iocom_err_set(err, -EALREADY, "job %s is on its way already", job);
-	if (home_moves_count(home) < HOME_MOVES_MAX) {
-		snprintf(move->target, sizeof(move->target), "%s", node);
-		return home_move_clear(home, job, err);
-	}
-	home->base->counters->moves_refused++;
-	return iocom_err_set(err, -EAGAIN, "%d jobs are on their way; try again", HOME_MOVES_MAX);
-}
-
-int home_move(struct home *home, uid_t uid, const char *job, const char *node, home_moved done,
-	      void *arg, struct iocom_err *err)
-{
-	struct peer_request request = {.type = PEER_MOVABLE};
-	struct journal_move move = {0};
-	struct home_moving *m;
-	int rc = home_move_check(home, uid, job, node, &move, err);
-
-	if (rc)
-		return rc;
-	m = moving_new(home, job, &move);
-	if (!m)
-		return iocom_err_set(err, -ENOMEM, "out of memory");
-	m->done = done;
-	m->arg = arg;
-	memcpy(request.job, m->job, sizeof(request.job));
-	rc = moving_ask(m, m->move.source, &request, moving_movable, err);
-	if (rc)
-		moving_free(m);
-	return rc;
-}
-
-void home_move_forget(struct home *home, const void *arg)
-{
-	for (struct home_moving *m = home->moves; m; m = m->next)
-		if (m->arg == arg)
-			m->done = NULL;
 }
 
 /* --- held ------------------------------------------------------------------------------------- */
@@ -645,6 +372,8 @@ void home_move_ended(struct home *home, const char *job)
 
 void home_move_stop(struct home *home)
 {
-	while (home->moves)
+	while (home->moves) {
+		moving_tell(home->moves, NULL, "the agent is stopping");
 		moving_free(home->moves);
+	}
 }

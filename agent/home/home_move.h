@@ -28,8 +28,9 @@ struct home;
  */
 typedef void (*home_moved)(void *arg, const struct journal_move *move, const char *why);
 /*
- * Begins to move UID's JOB to NODE.  Returns 0: DONE is called, perhaps at once; negative errno
- * with the reason in ERR: -ENOENT no such job was submitted here, -EPERM it is another user's.
+ * Begins to move UID's JOB to NODE, or if that is "" to one that its policy chooses.  Returns 0:
+ * DONE is called, perhaps at once; negative errno with the reason in ERR: -ENOENT no such job was
+ * submitted here, -EPERM it is another user's.
  */
 int home_move(struct home *home, uid_t uid, const char *job, const char *node, home_moved done,
 	      void *arg, struct iocom_err *err);
@@ -37,7 +38,10 @@ int home_move(struct home *home, uid_t uid, const char *job, const char *node, h
 void home_move_forget(struct home *home, const void *arg);
 size_t home_moves_count(const struct home *home);
 
-/* peers_handlers: a job is held where it was, or where it comes. */
+/* peers_handlers: a node, where a job runs, wants it to leave; the answer says if it moves. */
+int home_on_away(void *home, const struct peer_request *request, uint64_t ticket,
+		 struct peer_answer *answer);
+/* The same: a job is held where it was, or where it comes. */
 int home_on_held(void *home, const struct peer_request *request, uint64_t ticket,
 		 struct peer_answer *answer);
 

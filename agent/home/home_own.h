@@ -44,6 +44,12 @@ void home_tell_finished(const struct home *home, const char *from, const struct 
 void home_tell_ended(const struct home *home, const char *job);
 void home_tell_slowed(const struct home *home, double slowdown);
 
+/*
+ * Makes the view ready for a decision, which weighs load as the controller does, with FEEDBACK.
+ * Returns 0 or negative errno with the reason in ERR.
+ */
+int home_look(struct home *home, bool feedback, uint64_t now, struct iocom_err *err);
+
 /* Ends decisions under way with -ECANCELED (place.c). */
 void place_stop(struct home *home);
 

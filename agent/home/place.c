@@ -312,20 +312,11 @@ int place_answer(struct place *p, const struct view_decision *decision, uint64_t
 int place_look(struct place *p, uint64_t now, struct iocom_err *err)
 {
 	struct home *home = p->home;
-	struct iocom_vector own;
-	int rc;
+	int rc = home_look(home, p->policy.feedback, now, err);
 
-	home->ports->own_vector(home->ports->arg, &own);
-	rc = cluster_view_refresh(home->view, &own, now);
-	if (rc)
-		return iocom_err_set(err, rc,
-				     "cannot decide: this node's own load is out of the range of "
-				     "the rules");
-	p->seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
-	cluster_view_weigh(home->view, p->policy.feedback && home->ports->w_io
-					       ? home->ports->w_io(home->ports->arg)
-					       : home->w_io);
-	return 0;
+	if (!rc)
+		p->seed = (home->base->boot_id ^ ++home->job_sequence) & VIEW_SEED_MAX;
+	return rc;
 }
 
 /* Decides.  The caller frees DECISION in any case. */

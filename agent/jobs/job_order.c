@@ -14,7 +14,10 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
 	msgpack_pack_map(&pk, 17u + o->keyed + o->renews + o->durable + o->data + !!*o->shared +
-				      !!o->gang_tasks + o->oversubscribe + !!o->move);
+				      !!o->gang_tasks + o->oversubscribe + !!o->move +
+				      o->migratable);
+	if (o->migratable)
+		pack_bool(&pk, "migratable", true);
 	if (o->move)
 		pack_u64(&pk, "move", o->move);
 	if (o->gang_tasks)
@@ -103,6 +106,7 @@ int job_order_unpack(struct job_order *o, const msgpack_object *map)
 	     unpack_str(map, "shared", o->shared, sizeof(o->shared))) ||
 	    (unpack_get(map, "data") && unpack_bool(map, "data", &o->data)) ||
 	    (unpack_get(map, "move") && unpack_u64(map, "move", &o->move)) ||
+	    (unpack_get(map, "migratable") && unpack_bool(map, "migratable", &o->migratable)) ||
 	    (unpack_get(map, "durable") && unpack_bool(map, "durable", &o->durable)) ||
 	    unpack_str(map, "class", o->class_name, sizeof(o->class_name)) ||
 	    unpack_str(map, "command", o->command, sizeof(o->command)) ||

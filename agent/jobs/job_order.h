@@ -33,6 +33,7 @@ struct job_order {
 	uint32_t lease_ms; /* the lease of a restartable job at another node (leases.h); else 0 */
 	bool durable;	   /* it begins when the target's disk has it: its start is told */
 	bool renews;	   /* its shim renews the lease itself */
+	bool migratable;   /* it can move; set where it begins, from what its client sends */
 	bool data;	   /* its data goes along: it needs no directory there */
 	char shared[SHARED_FS_MAX]; /* what its directory must be there, too; "": anything */
 	bool keyed;		    /* it has the secret of this attempt (user/channel/secret.h) */

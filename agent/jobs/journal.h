@@ -217,10 +217,17 @@ struct journal_move {
 	uint64_t asked_ns, decided_ns; /* CLOCK_REALTIME; 0: not yet */
 	uint64_t frozen_ms, dump_ms, bytes;
 	char text[256]; /* why it was aborted */
+	/* Who asked: "" a user, a policy's name, or "owner"; and what a policy expected (2.2, 2.4).
+	 */
+	char cause[32];
+	double here_ms, there_ms, cost_ms; /* 0: not known */
 };
 /* Notes that JOB is to move.  Fills MOVE's number.  Returns 0 or negative errno. */
 int journal_move_ask(struct journal *j, const char *job, struct journal_move *move,
 		     struct iocom_err *err);
+/* Notes that MOVE of JOB, which is not decided, goes to its target, and not to another node. */
+int journal_move_turn(struct journal *j, const char *job, const struct journal_move *move,
+		      struct iocom_err *err);
 /*
  * Decides MOVE of JOB, whose members say how: the one decision.  Returns 0: it is decided so now,
  * and a job that is resumed is at its target; -EALREADY: it was decided before, or is not known.

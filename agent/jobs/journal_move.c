@@ -6,7 +6,8 @@
 #include "agent/jobs/journal_sql.h"
 
 #define MOVE_COLUMNS                                                                               \
-	"number, source, target, state, asked_ns, decided_ns, frozen_ms, dump_ms, bytes, text"
+	"number, source, target, state, asked_ns, decided_ns, frozen_ms, dump_ms, bytes, text,"    \
+	" cause, here_ms, there_ms, cost_ms"
 
 int journal_move_ask(struct journal *j, const char *job, struct journal_move *move,
 		     struct iocom_err *err)
@@ -17,11 +18,20 @@ int journal_move_ask(struct journal *j, const char *job, struct journal_move *mo
 	if (rc && rc != -ENOENT)
 		return rc;
 	move->number = rc ? 1 : last.number + 1;
-	return journal_change(j, err,
-			      "INSERT INTO move(job,number,source,target,state,asked_ns)"
-			      " VALUES(?1,?2,?3,?4,'asked',?5)",
-			      "sissi", job, I(move->number), move->source, move->target,
-			      I(move->asked_ns));
+	return journal_change(
+		j, err,
+		"INSERT INTO move(job,number,source,target,state,asked_ns,cause,"
+		"here_ms,there_ms,cost_ms) VALUES(?1,?2,?3,?4,'asked',?5,?6,?7,?8,?9)",
+		"sissisrrr", job, I(move->number), move->source, move->target, I(move->asked_ns),
+		move->cause, move->here_ms, move->there_ms, move->cost_ms);
+}
+
+int journal_move_turn(struct journal *j, const char *job, const struct journal_move *move,
+		      struct iocom_err *err)
+{
+	return journal_change(
+		j, err, "UPDATE move SET target=?3 WHERE job=?1 AND number=?2 AND state='asked'",
+		"sis", job, I(move->number), move->target);
 }
 
 /* Moves JOB's row at home to NODE. */
@@ -89,11 +99,15 @@ static void move_take(sqlite3_stmt *st, struct journal_move *m)
 		.frozen_ms = (uint64_t)sqlite3_column_int64(st, 6),
 		.dump_ms = (uint64_t)sqlite3_column_int64(st, 7),
 		.bytes = (uint64_t)sqlite3_column_int64(st, 8),
+		.here_ms = sqlite3_column_double(st, 11),
+		.there_ms = sqlite3_column_double(st, 12),
+		.cost_ms = sqlite3_column_double(st, 13),
 	};
 	journal_text(st, 1, m->source, sizeof(m->source));
 	journal_text(st, 2, m->target, sizeof(m->target));
 	journal_text(st, 3, m->state, sizeof(m->state));
 	journal_text(st, 9, m->text, sizeof(m->text));
+	journal_text(st, 10, m->cause, sizeof(m->cause));
 }
 
 int journal_move_get(struct journal *j, const char *job, uint64_t number, struct journal_move *move,

@@ -10,6 +10,7 @@
  *   4  and what its ranks sent and received
  *   5  a job may be a gang or one of its parts
  *   6  the moves of jobs that were submitted here
+ *   7  and why each was asked for, and what was expected of it
  *
  * The schema makes the tables of the newest version.  A change of the layout changes the schema
  * and adds a step; the older steps that used the schema then need a copy of the old one.
@@ -28,7 +29,9 @@
 	"CREATE TABLE IF NOT EXISTS move(job TEXT, number INTEGER, source TEXT, target TEXT,"      \
 	" state TEXT, asked_ns INTEGER, decided_ns INTEGER DEFAULT 0,"                             \
 	" frozen_ms INTEGER DEFAULT 0, dump_ms INTEGER DEFAULT 0, bytes INTEGER DEFAULT 0,"        \
-	" text TEXT DEFAULT '', PRIMARY KEY(job, number)) WITHOUT ROWID;"
+	" text TEXT DEFAULT '', cause TEXT DEFAULT '', here_ms REAL DEFAULT 0,"                    \
+	" there_ms REAL DEFAULT 0, cost_ms REAL DEFAULT 0,"                                        \
+	" PRIMARY KEY(job, number)) WITHOUT ROWID;"
 
 static const char journal_schema[] =
 	"CREATE TABLE IF NOT EXISTS home(job TEXT PRIMARY KEY, uid INTEGER, class TEXT,"
@@ -220,9 +223,27 @@ static int journal_version_6(const struct database *d, struct iocom_err *err)
 		       : database_failed(d, "migrate", err);
 }
 
+#define MOVE_COLUMN(name, type)                                                                    \
+	{                                                                                          \
+		"SELECT " name " FROM move", "ALTER TABLE move ADD COLUMN " name " " type          \
+	}
+
+/* Users had asked for all earlier moves. */
+static int journal_version_7(const struct database *d, struct iocom_err *err)
+{
+	static const struct journal_column late[] = {
+		MOVE_COLUMN("cause", "TEXT DEFAULT ''"),
+		MOVE_COLUMN("here_ms", "REAL DEFAULT 0"),
+		MOVE_COLUMN("there_ms", "REAL DEFAULT 0"),
+		MOVE_COLUMN("cost_ms", "REAL DEFAULT 0"),
+	};
+
+	return journal_add_columns(d, late, sizeof(late) / sizeof(*late), err);
+}
+
 static int (*const journal_steps[])(const struct database *d, struct iocom_err *err) = {
-	journal_version_1, journal_version_2, journal_version_3,
-	journal_version_4, journal_version_5, journal_version_6,
+	journal_version_1, journal_version_2, journal_version_3, journal_version_4,
+	journal_version_5, journal_version_6, journal_version_7,
 };
 
 const struct database_layout journal_layout = {

@@ -228,8 +228,7 @@ static void floor_init(const struct migration *m, struct rules_migrant *g)
 		fastest = migrate_greater(fastest, m->d.rules->paths[i].mb_per_s);
 	}
 	per_mb = MS_PER_S / fastest;
-	g->floor_cost = fixed + j->memory_mb * per_mb +
-			(j->initial_mb + j->written_mb) * per_mb;
+	g->floor_cost = fixed + j->memory_mb * per_mb + (j->initial_mb + j->written_mb) * per_mb;
 	if (m->d.at_home->disk_mb_per_s > 0)
 		g->floor_cost += g->floor_data / m->d.at_home->disk_mb_per_s;
 }

@@ -379,6 +379,8 @@ static int set_scope(void *target, const char *value, struct iocom_err *err)
 
 #define RULE(kind, type, member, name, value, help, usual, least, most)                            \
 	{name, value, help, usual, CONFIG_##kind, FIELD(rules.member), least, most, NULL},
+#define MOVE(kind, type, member, name, value, help, usual, least, most)                            \
+	{name, value, help, usual, CONFIG_##kind, FIELD(moves.member), least, most, NULL},
 #define CONTROL(kind, type, member, name, value, help, usual, least_, most_)                       \
 	{name, value, help, usual, CONFIG_##kind, FIELD(feedback.member), least_, most_, NULL},
 
@@ -427,7 +429,7 @@ static const struct config_key keys[] = {
 	 CONFIG_CUSTOM, NONE, 0, 0, set_controller},
 	{"feedback-restore", "yes|no", "only give back what a killed agent's controller changed",
 	 "no", CONFIG_BOOL, FIELD(feedback.restore), 0, 0, NULL},
-	SETTINGS_FEEDBACK(CONTROL) SETTINGS_RULES(RULE){
+	SETTINGS_FEEDBACK(CONTROL) SETTINGS_RULES(RULE) SETTINGS_MOVES(MOVE){
 		"synthetic", "FILE",
 		"tell of the loads in FILE and measure nothing, to try a large cluster", NULL,
 		CONFIG_STRING, FIELD(synthetic), 0, 0, check_absolute},

@@ -11,6 +11,7 @@
 #include "iocom/vector.h"
 #include "user/log.h"
 #include "balancer/settings/settings_feedback.h"
+#include "balancer/settings/settings_moves.h"
 #include "balancer/settings/settings_rules.h"
 
 #define SETTINGS_POLICY	     "least-delay" /* of jobs that name none, unless configured */
@@ -60,6 +61,7 @@ struct settings {
 	char policy[32];
 	struct settings_rules rules; /* the rules' parameters */
 	struct settings_feedback feedback;
+	struct settings_moves moves;
 	enum log_level log_level;
 	bool accept_jobs;
 	bool all_connections; /* of ordinary jobs, too, not only of gangs (part_talk.h) */

@@ -14,6 +14,8 @@
 #define RESTART	     false, 0, 0
 #define FEEDBACK_ROW(kind, type, member, name, value, help, usual, least_, most_)                  \
 	{name, LIVE(feedback.member)},
+#define MOVE_ROW(kind, type, member, name, value, help, usual, least, most)                        \
+	{name, LIVE(moves.member)},
 #define RULE_ROW(kind, type, member, name, value, help, usual, least, most) {name, RESTART},
 
 static const struct live_row {
@@ -75,7 +77,7 @@ static const struct live_row {
 		 {"feedback-restore", RESTART},
 		 {"feedback", LIVE(feedback.mode)},
 		 {"feedback-controller", LIVE(feedback.controller)},
-		 SETTINGS_FEEDBACK(FEEDBACK_ROW) SETTINGS_RULES(RULE_ROW)};
+		 SETTINGS_FEEDBACK(FEEDBACK_ROW) SETTINGS_RULES(RULE_ROW) SETTINGS_MOVES(MOVE_ROW)};
 
 static const struct live_row *live_find(const char *key)
 {

@@ -81,8 +81,9 @@ check_room agent/gang "$below|agent/(base|jobs|measure|gate|cluster|home|gang)/"
 check_room agent/metrics "$below|agent/(base|jobs|measure|gate|cluster|metrics)/"
 check_room agent/owner "$below|agent/(base|jobs|measure|gate|cluster|guest|owner)/"
 check_room agent/feedback "$below|agent/(base|jobs|measure|gate|cluster|guest|feedback)/"
-check_room agent/front "$below|agent/(base|jobs|measure|gate|cluster|guest|home|gang|owner|feedback|front)/"
-check_room agent 'include/|user/|balancer/|agent/(agent|base|jobs|measure|gate|cluster|guest|home|gang|metrics|owner|feedback|front)'
+check_room agent/moves "$below|agent/(base|jobs|measure|gate|cluster|guest|moves)/"
+check_room agent/front "$below|agent/(base|jobs|measure|gate|cluster|guest|home|gang|owner|feedback|moves|front)/"
+check_room agent 'include/|user/|balancer/|agent/(agent|base|jobs|measure|gate|cluster|guest|home|gang|metrics|owner|feedback|moves|front)'
 # The front room asks home and guest by their doors only.
 for door in guest home; do
 	inside=$(grep -nE "#include \"agent/$door/($door"'_own|place|launch|home_leases)\.h' agent/front/*.[ch] || true)

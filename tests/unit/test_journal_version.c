@@ -243,7 +243,7 @@ static void test_migration(void **state)
 	assert_string_equal(journal_backup(j), backup);
 	check_new(j);
 	journal_close(j);
-	assert_int_equal(ask(path, "PRAGMA user_version"), 6);
+	assert_int_equal(ask(path, "PRAGMA user_version"), 7);
 	assert_old(backup);
 	assert_int_equal(stat(backup, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
@@ -355,7 +355,7 @@ static void test_version_2(void **state)
 	assert_int_equal(journal_home_end(j, &end, &err), 0);
 	journal_close(j);
 	assert_int_equal(ask(path, "SELECT sum(slowdown) FROM home"), 4);
-	assert_int_equal(ask(path, "PRAGMA user_version"), 6);
+	assert_int_equal(ask(path, "PRAGMA user_version"), 7);
 	assert_int_equal(ask(copy, "SELECT count(*) FROM pragma_table_info('home')"
 				   " WHERE name='slowdown'"),
 			 0);
@@ -418,12 +418,12 @@ static void test_newer(void **state)
 	assert_int_equal(journal_open(&j, path, &err), 0);
 	journal_close(j);
 	j = NULL;
-	tell(path, "PRAGMA user_version=7");
+	tell(path, "PRAGMA user_version=8");
 	assert_int_equal(journal_open(&j, path, &err), -ENOTSUP);
 	assert_null(j);
 	assert_non_null(strstr(err.text, "the job journal"));
-	assert_non_null(strstr(err.text, "layout version 7"));
-	assert_non_null(strstr(err.text, "versions up to 6"));
+	assert_non_null(strstr(err.text, "layout version 8"));
+	assert_non_null(strstr(err.text, "versions up to 7"));
 	assert_int_equal(ask(path, "SELECT count(*) FROM home"), JOBS + 1);
 }
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,6 +92,7 @@ static const struct peer_request questions[] = {
 	 .job = "here-0f-1",
 	 .move = {7, "n2", "10.0.0.2", 7702, "0123", {1, 2}}},
 	{.type = PEER_HELD, .job = "here-0f-1", .held = {7, true, true, 1, 2, 3, "why"}},
+	{.type = PEER_AWAY, .job = "here-0f-1", .away = {"n2", "iocm-pm", 2e4, 1e4, 600}},
 };
 #define QUESTIONS (sizeof(questions) / sizeof(*questions))
 
@@ -140,8 +142,8 @@ static int look_at(enum peer_type type, const char *job, msgpack_sbuffer *body)
 static void test_names(void **state)
 {
 	static const char *const names[PEER_TYPES] = {
-		"admit", "started", "done", "kill",    "renew",	  "hello", "progress",
-		"key",	 "attach",  "user", "release", "movable", "move",  "held"};
+		"admit",  "started", "done",	"kill",	   "renew", "hello", "progress", "key",
+		"attach", "user",    "release", "movable", "move",  "held",  "away"};
 	enum peer_type type;
 
 	(void)state;
@@ -152,6 +154,27 @@ static void test_names(void **state)
 	}
 	assert_int_equal(peer_type_parse("dance", &type), -ENOSYS);
 	assert_int_equal(peer_type_parse("", &type), -ENOSYS);
+}
+
+/* What a guest expects of a move is a time, and it says why the job is to leave. */
+static void test_away_refused(void **state)
+{
+	static const struct peer_away bad[] = {
+		{"n2", "", 1, 1, 1},
+		{"n2", "owner", -1, 1, 1},
+		{"n2", "owner", 1, NAN, 1},
+		{"n2", "owner", 1, 1, -2},
+		{"n2", "owner", INFINITY, 1, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		const struct peer_request request = {.type = PEER_AWAY, .away = bad[i]};
+		msgpack_sbuffer body;
+
+		peer_request_pack(&request, &body);
+		assert_int_equal(look_at(PEER_AWAY, "here-0f-1", &body), -EBADMSG);
+	}
 }
 
 /* The bodies of all questions, unpacked and packed again, are the same bytes. */
@@ -713,6 +736,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_away_refused),
 		cmocka_unit_test(test_same_again),
 		cmocka_unit_test(test_what_they_say),
 		cmocka_unit_test(test_parts),

@@ -182,8 +182,8 @@ static void requests_of_a_live_task(void **state)
 		struct rules_view *view = view_of(nodes, 2, p.rates);
 		size_t n;
 
-		assert_int_equal(
-			rules_migrate(rules, view, 0, tasks, 2, out.moves, 2, &n, NULL), -EINVAL);
+		assert_int_equal(rules_migrate(rules, view, 0, tasks, 2, out.moves, 2, &n, NULL),
+				 -EINVAL);
 		rules_free(rules);
 		rules_view_free(view);
 	}

@@ -39,6 +39,8 @@ static void pack_body(int n, msgpack_sbuffer *body)
 		.type = PEER_MOVE, .move = {7, "n2", "10.0.0.2", 7702, "0123", {1, 2}}};
 	static const struct peer_request held = {.type = PEER_HELD,
 						 .held = {7, true, true, 1, 2, 3, "why"}};
+	static const struct peer_request away = {.type = PEER_AWAY,
+						 .away = {"n2", "owner", 2, 1, 1}};
 	msgpack_packer pk;
 
 	msgpack_sbuffer_init(body);
@@ -46,6 +48,8 @@ static void pack_body(int n, msgpack_sbuffer *body)
 		peer_request_pack(&move, body);
 	} else if (n == 13) {
 		peer_request_pack(&held, body);
+	} else if (n == 14) {
+		peer_request_pack(&away, body);
 	} else if (n == 0) {
 		job_order_pack(&order, body);
 	} else if (n == 1) {
@@ -76,7 +80,7 @@ bool sample(int n, FILE *out)
 {
 	static const char *const types[] = {"admit",   "done",	"started", "kill",   "hello",
 					    "renew",   "key",	"answer",  "attach", "user",
-					    "release", "admit", "move",	   "held"};
+					    "release", "admit", "move",	   "held",   "away"};
 	struct control_head head = {.from = "there", .to = "here", .id = 3};
 	msgpack_sbuffer body, buffer;
 
