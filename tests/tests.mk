@@ -189,8 +189,9 @@ bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benc
 	@for b in $^; do echo "== $${b##*/}"; $$b || exit 1; done
 
 .PHONY: bench-migration
-bench-migration: all ## how long a job is frozen when it moves, by size (root, 2 minutes); SIZES="1 16", MOVES=9
+bench-migration: all $(BUILD)/tests/tools/work ## how long a job is frozen when it moves, by size, and IOCM-PM against IOCM-RE on long jobs (root, 20 minutes); SIZES="1 16", MOVES=9, PASSES=5 (0: no policies)
 	@IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/migration.sh
+	@[ "$${PASSES:-5}" = 0 ] || IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/moving.sh
 
 .PHONY: bench-decision
 bench-decision: $(BUILD)/tests/bench/bench_decision ## a placement from request to answer, 10 to 10,000 nodes; WHAT="wal io-re": these policies

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * Where a job moves if nobody named a node: to the nodes to which its policy would send it if it
- * began now (this node's default one, of a job whose user had named a node), in that order, but not
- * to the one where it runs.  If the policy knows none of them, to the one where it is expected to
- * take the least, or which has the shortest run queue.
+ * Where a job moves if nobody named a node: to the first that takes it of those to which its policy
+ * would send it if it began now, but not to the one where it runs; then of those where it is
+ * expected to take the least, or if nothing is known of it, with the shortest run queue.  Of a job
+ * whose user had named a node, this node's own policy chooses.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,17 +12,26 @@
 #include "agent/cluster/cluster_view.h"
 #include "agent/home/home_move_own.h"
 
-static void choice_add(struct home_moving *m, uint32_t index)
+/* Whether node INDEX may be one more choice. */
+static bool choice_fits(const struct home_moving *m, uint32_t index)
 {
-	const struct cluster_view *view = m->home->view;
-	const struct iocom_vector *v = cluster_view_vector(view, index);
+	const struct iocom_vector *v = cluster_view_vector(m->home->view, index);
 
-	if (m->nchoices == HOME_MOVE_CHOICES || !strcmp(v->name, m->move.source))
-		return;
+	if (m->nchoices == HOME_MOVE_CHOICES || !strcmp(v->name, m->move.source) ||
+	    (index && !v->accepts_jobs))
+		return false;
 	for (unsigned i = 0; i < m->nchoices; i++)
 		if (!strcmp(m->choices[i], v->name))
-			return;
-	memcpy(m->choices[m->nchoices++], v->name, sizeof(m->choices[0]));
+			return false;
+	return true;
+}
+
+static void choice_add(struct home_moving *m, uint32_t index)
+{
+	const struct iocom_vector *v = cluster_view_vector(m->home->view, index);
+
+	if (choice_fits(m, index))
+		memcpy(m->choices[m->nchoices++], v->name, sizeof(m->choices[0]));
 }
 
 /* The order in which the policy would ask the nodes. */
@@ -36,33 +45,43 @@ static void choices_by_policy(struct home_moving *m, const struct rules_plan *pl
 		choice_add(m, plan->candidates[i]);
 }
 
-/* All nodes, the one first where the job is expected to take the least. */
-static int choose_least(struct home_moving *m, const struct view_policy *policy,
-			const struct rules_request *request)
+/* Adds the one of the N nodes that fits and has the least VALUES.  Returns false: there is none. */
+static bool choose_least(struct home_moving *m, const struct rules_expectation *values, uint32_t n)
 {
 	const struct cluster_view *view = m->home->view;
-	uint32_t n = cluster_view_count(view), best = UINT32_MAX;
-	struct rules_expectation *expected = calloc(n, sizeof(*expected));
-	uint32_t *at = calloc(n, sizeof(*at));
+	uint32_t best = UINT32_MAX;
 	double least = 0;
-	int rc = expected && at ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; i < n && !rc; i++)
-		at[i] = i;
-	if (!rc)
-		rc = cluster_view_expect(view, policy->policy, request, at, n, expected);
-	for (uint32_t i = 0; i < n && !rc; i++) {
-		const struct iocom_vector *v = cluster_view_vector(view, i);
-		double value = expected[i].known ? expected[i].there_ms : v->run_queue;
+	for (uint32_t i = 0; i < n; i++) {
+		double value = values[i].known ? values[i].there_ms
+					       : cluster_view_vector(view, i)->run_queue;
 
-		if ((i && !v->accepts_jobs) || !strcmp(v->name, m->move.source) ||
-		    (best != UINT32_MAX && value >= least))
+		if (!choice_fits(m, i) || (best != UINT32_MAX && value >= least))
 			continue;
 		best = i;
 		least = value;
 	}
 	if (best != UINT32_MAX)
 		choice_add(m, best);
+	return best != UINT32_MAX;
+}
+
+/* The others, the one first where the job is expected to take the least. */
+static int choose_others(struct home_moving *m, const struct view_policy *policy,
+			 const struct rules_request *request)
+{
+	const struct cluster_view *view = m->home->view;
+	uint32_t n = cluster_view_count(view);
+	struct rules_expectation *expected = calloc(n, sizeof(*expected));
+	uint32_t *at = calloc(n, sizeof(*at));
+	int rc = expected && at ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < n && !rc; i++)
+		at[i] = i;
+	if (!rc && need_is_known(&m->order->need))
+		rc = cluster_view_expect(view, policy->policy, request, at, n, expected);
+	while (!rc && choose_least(m, expected, n))
+		;
 	free(expected);
 	free(at);
 	return rc;
@@ -89,8 +108,7 @@ int moving_choose(struct home_moving *m, struct iocom_err *err)
 		return rc;
 	choices_by_policy(m, &decision.plan);
 	view_decision_fini(&decision);
-	if (!m->nchoices)
-		rc = choose_least(m, &policy, &request);
+	rc = choose_others(m, &policy, &request);
 	if (rc)
 		return iocom_err_set(err, rc, "cannot choose a node: %s", strerror(-rc));
 	if (!m->nchoices)
