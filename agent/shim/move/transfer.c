@@ -13,20 +13,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/shim/move/squeeze.h"
 #include "user/channel/bytes.h"
 #include "user/clock.h"
 #include "user/record.h"
 #include "user/utf8.h"
 #include "user/write_whole.h"
 
-#define PIECE_BYTES    FRAME_DATA_MAX
-#define TRANSFER_ROOM  'm'
-#define TRANSFER_FILE  'f'
-#define TRANSFER_MORE  'b'
-#define TRANSFER_END   'e'
-#define TRANSFER_READY 'r'
-#define NUMBER_BYTES   8
-#define GHOST_FILE     "ghost-file-" /* of criu: the contents of a deleted file */
+#define TRANSFER_ROOM	 'm'
+#define TRANSFER_FILE	 'f'
+#define TRANSFER_MORE	 'b'
+#define TRANSFER_PACKED	 'z'
+#define TRANSFER_UNPACKS 'Z'
+#define TRANSFER_END	 'e'
+#define TRANSFER_READY	 'r'
+#define NUMBER_BYTES	 8
+#define GHOST_FILE	 "ghost-file-" /* of criu: the contents of a deleted file */
 /* What a file system takes besides the bytes of a file. */
 #define FILE_OVERHEAD 4096ULL
 
@@ -68,29 +70,71 @@ static int transfer_frame(struct wire *wire, uint8_t what, const uint64_t *numbe
 
 /* --- sending ----------------------------------------------------------------------------- */
 
-static int send_bytes(struct wire *wire, int fd, uint64_t length, uint64_t until_ms)
+/* What is sent, and how. */
+struct sending {
+	struct wire *wire;
+	uint64_t until_ms;
+	struct squeeze *squeeze; /* NULL: images go as they are */
+	bool unpacks;		 /* the target has said that it can */
+	struct squeeze_pace pace;
+	uint8_t piece[TRANSFER_PIECE], packed[TRANSFER_PIECE];
+};
+
+/* Has the target said that it unpacks?  What else it says is read after the last file. */
+static void send_listen(struct sending *s)
 {
-	uint8_t *piece = malloc(PIECE_BYTES);
-	int rc = piece ? 0 : -ENOMEM;
+	const uint8_t *payload;
+	size_t head, left;
+	uint32_t length;
+	uint8_t type;
+
+	if (!s->squeeze || wire_fill(s->wire) <= 0)
+		return;
+	head = s->wire->in_head;
+	left = s->wire->in_length;
+	if (wire_next(s->wire, &type, &payload, &length))
+		return;
+	s->unpacks = type == FRAME_MOVE && length == 1 && payload[0] == TRANSFER_UNPACKS;
+	if (s->unpacks)
+		return;
+	s->wire->in_head = head; /* it refuses: transfer_await must read that */
+	s->wire->in_length = left;
+}
+
+static int send_piece(struct sending *s, size_t n)
+{
+	size_t packed = 0;
+	int rc;
+
+	if (s->unpacks && s->pace.packs)
+		packed = squeeze_pack(s->squeeze, s->piece, n, s->packed, n);
+	rc = packed ? transfer_frame(s->wire, TRANSFER_PACKED, NULL, s->packed, packed, s->until_ms)
+		    : transfer_frame(s->wire, TRANSFER_MORE, NULL, s->piece, n, s->until_ms);
+	if (s->unpacks)
+		squeeze_paced(&s->pace, n, clock_boot_ns());
+	else
+		send_listen(s);
+	return rc;
+}
+
+static int send_bytes(struct sending *s, int fd, uint64_t length)
+{
+	int rc = 0;
 
 	while (!rc && length) {
-		ssize_t n = read(fd, piece, length < PIECE_BYTES ? (size_t)length : PIECE_BYTES);
+		ssize_t n = read(fd, s->piece,
+				 length < TRANSFER_PIECE ? (size_t)length : TRANSFER_PIECE);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		rc = n < 0    ? -errno
-		     : n == 0 ? -EIO
-			      : transfer_frame(wire, TRANSFER_MORE, NULL, piece, (size_t)n,
-					       until_ms);
+		rc = n < 0 ? -errno : n == 0 ? -EIO : send_piece(s, (size_t)n);
 		length -= n > 0 ? (uint64_t)n : 0;
 	}
-	free(piece);
 	return rc;
 }
 
 /* Sends the file NAME of DIR, which is called SENT_AS there. */
-static int send_file(struct wire *wire, int dir, const char *name, const char *sent_as,
-		     uint64_t until_ms)
+static int send_file(struct sending *s, int dir, const char *name, const char *sent_as)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc = 0;
 	struct stat st;
@@ -100,9 +144,10 @@ static int send_file(struct wire *wire, int dir, const char *name, const char *s
 		rc = -errno;
 	if (!rc && S_ISREG(st.st_mode)) {
 		size = (uint64_t)st.st_size;
-		rc = transfer_frame(wire, TRANSFER_FILE, &size, sent_as, strlen(sent_as), until_ms);
+		rc = transfer_frame(s->wire, TRANSFER_FILE, &size, sent_as, strlen(sent_as),
+				    s->until_ms);
 		if (!rc)
-			rc = send_bytes(wire, fd, size, until_ms);
+			rc = send_bytes(s, fd, size);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -118,37 +163,58 @@ static int transfer_say(int rc, struct iocom_err *err)
 		  : 0;
 }
 
+static int send_images(struct sending *s, const struct images *images)
+{
+	int fd = openat(images->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!dir) {
+		rc = -errno;
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	while (!rc && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			rc = send_file(s, fd, entry->d_name, entry->d_name);
+	closedir(dir);
+	return rc;
+}
+
+static int send_all(struct sending *s, const struct images *images, int record, uint64_t bytes)
+{
+	int rc = transfer_frame(s->wire, TRANSFER_ROOM, &bytes, NULL, 0, s->until_ms);
+
+	if (!rc)
+		rc = send_images(s, images);
+	if (!rc && record >= 0)
+		rc = send_file(s, record, RECORD_OUT, TRANSFER_RECORD RECORD_OUT);
+	if (!rc && record >= 0)
+		rc = send_file(s, record, RECORD_ERR, TRANSFER_RECORD RECORD_ERR);
+	return rc ? rc : transfer_frame(s->wire, TRANSFER_END, NULL, NULL, 0, s->until_ms);
+}
+
 int transfer_send(struct wire *wire, const struct images *images, int record, uint64_t until_ms,
 		  struct iocom_err *err)
 {
 	uint64_t bytes, files;
-	const struct dirent *entry;
-	int rc = images_size(images, &bytes, &files), fd = -1;
-	DIR *dir = NULL;
+	struct sending *s;
+	int rc = images_size(images, &bytes, &files);
 
-	if (!rc && files > IMAGES_FILES_MAX)
+	if (rc)
+		return transfer_say(rc, err);
+	if (files > IMAGES_FILES_MAX)
 		return iocom_err_set(err, -E2BIG, "it has more than %u images", IMAGES_FILES_MAX);
-	bytes += files * FILE_OVERHEAD;
-	if (!rc)
-		rc = transfer_frame(wire, TRANSFER_ROOM, &bytes, NULL, 0, until_ms);
-	if (!rc) {
-		fd = openat(images->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		dir = fd < 0 ? NULL : fdopendir(fd);
-		rc = dir ? 0 : -errno;
-	}
-	while (!rc && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
-			rc = send_file(wire, fd, entry->d_name, entry->d_name, until_ms);
-	if (dir)
-		closedir(dir);
-	else if (fd >= 0)
-		close(fd);
-	if (!rc && record >= 0)
-		rc = send_file(wire, record, RECORD_OUT, TRANSFER_RECORD RECORD_OUT, until_ms);
-	if (!rc && record >= 0)
-		rc = send_file(wire, record, RECORD_ERR, TRANSFER_RECORD RECORD_ERR, until_ms);
-	if (!rc)
-		rc = transfer_frame(wire, TRANSFER_END, NULL, NULL, 0, until_ms);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	s->wire = wire;
+	s->until_ms = until_ms;
+	s->squeeze = bytes > 2 * SQUEEZE_BLOCK ? squeeze_new() : NULL;
+	rc = send_all(s, images, record, bytes + files * FILE_OVERHEAD);
+	squeeze_free(s->squeeze);
+	free(s);
 	/* Who refuses says why before the connection ends. */
 	if (rc == -EPIPE || rc == -ECONNRESET)
 		return transfer_await(wire, until_ms, err);
@@ -163,6 +229,9 @@ struct transfer {
 	uint64_t left; /* of the file that comes */
 	int fd;	       /* of that; -1: none */
 	bool room, over;
+	struct wire *wire;
+	uint64_t until_ms;
+	struct squeeze *squeeze; /* NULL: there is none */
 };
 
 static bool transfer_name_valid(const char *name)
@@ -187,6 +256,10 @@ static int transfer_take_room(struct transfer *t, const uint8_t *data, size_t le
 				     (unsigned long long)(bytes >> 20),
 				     (unsigned long long)(t->into->most_bytes >> 20));
 	t->room = true;
+	t->squeeze = squeeze_new();
+	/* If that fails, the next frame does not come either. */
+	if (t->squeeze)
+		(void)transfer_frame(t->wire, TRANSFER_UNPACKS, NULL, NULL, 0, t->until_ms);
 	/* criu writes its log beside them. */
 	return images_make(t->into->images, bytes + (4u << 20), err);
 }
@@ -234,6 +307,14 @@ static int transfer_take_bytes(struct transfer *t, const uint8_t *data, size_t l
 	return write_whole(t->fd, data, length);
 }
 
+static int transfer_take_packed(struct transfer *t, const uint8_t *data, size_t length)
+{
+	uint8_t piece[TRANSFER_PIECE];
+	size_t n = t->squeeze ? squeeze_unpack(t->squeeze, data, length, piece, sizeof(piece)) : 0;
+
+	return n ? transfer_take_bytes(t, piece, n) : -EBADMSG;
+}
+
 static int transfer_take(struct transfer *t, const uint8_t *payload, size_t length,
 			 struct iocom_err *err)
 {
@@ -246,6 +327,8 @@ static int transfer_take(struct transfer *t, const uint8_t *payload, size_t leng
 		return transfer_take_file(t, payload + 1, length - 1, err);
 	case TRANSFER_MORE:
 		return transfer_take_bytes(t, payload + 1, length - 1);
+	case TRANSFER_PACKED:
+		return transfer_take_packed(t, payload + 1, length - 1);
 	case TRANSFER_END:
 		t->over = true;
 		return t->room && !t->left && length == 1 ? 0 : -EBADMSG;
@@ -276,7 +359,11 @@ static int transfer_next(struct wire *wire, const uint8_t **payload, uint32_t *l
 int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64_t until_ms,
 		     struct iocom_err *err)
 {
-	struct transfer t = {.into = into, .record_left = into->record_bytes, .fd = -1};
+	struct transfer t = {.into = into,
+			     .record_left = into->record_bytes,
+			     .fd = -1,
+			     .wire = wire,
+			     .until_ms = until_ms};
 	const uint8_t *payload;
 	uint32_t length;
 	int rc = 0;
@@ -290,6 +377,7 @@ int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64
 	}
 	if (t.fd >= 0)
 		close(t.fd);
+	squeeze_free(t.squeeze);
 	if (!rc)
 		return 0;
 	images_free(into->images);
@@ -339,7 +427,8 @@ int transfer_await(struct wire *wire, uint64_t until_ms, struct iocom_err *err)
 
 	do
 		rc = transfer_next(wire, &payload, &length, until_ms);
-	while (!rc && length == 1 && payload[0] == FRAME_MOVE_BEGIN);
+	while (!rc && length == 1 &&
+	       (payload[0] == FRAME_MOVE_BEGIN || payload[0] == TRANSFER_UNPACKS));
 	if (rc == -EBADMSG || (!rc && !length))
 		return iocom_err_set(err, -EBADMSG, "the other node does not answer as it should");
 	if (rc)

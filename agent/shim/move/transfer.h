@@ -6,11 +6,13 @@
  *   ROOM 'm'     u64 BE: bytes of all files
  *   FILE 'f'     u64 BE: the file's bytes; its name
  *   BYTES 'b'    the next of them
+ *   PACKED 'z'   the next of them, at most TRANSFER_PIECE, as zstd packs them (squeeze.h)
  *   END 'e'      there are no more files
  *
  * and back:
  *
  *   BEGIN 'g'    the target's shim is there and has a criu: before that nothing needs to be frozen
+ *   UNPACKS 'Z'  after ROOM: PACKED may come
  *   READY 'r'    all is restored and waits
  *   REFUSED 'n'  a sentence: nothing is left of it
  *
@@ -28,6 +30,7 @@
 #include "user/wire.h"
 
 #define TRANSFER_RECORD "record-"
+#define TRANSFER_PIECE	FRAME_DATA_MAX
 
 /*
  * Sends all files of IMAGES, and the output on disk in RECORD (-1: there is none), until UNTIL_MS
