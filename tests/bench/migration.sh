@@ -8,12 +8,9 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
 . tests/lib/pair.sh
 MOVES=${MOVES:-9} SIZES=${SIZES:-1 16 64 256 512}
-CRIU=${IOCOM_CRIU:-$(bash tests/lib/criu.sh)} || exit 1
+pair_criu || exit 1
 pair_begin
-pair_munged n1 && pair_munged n2 || exit 1
-pair_agent n1 n2 --criu "$CRIU" --allow-root yes && pair_agent n2 n1 --criu "$CRIU" --allow-root yes || exit 1
-sees() { pair_sees n1 2 && pair_sees n2 2; }
-until_true 20 sees || exit 1
+pair_movers || exit 1
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 printf '%8s %8s %10s %10s %12s %14s\n' "job MB" "moves" "sent MB" "frozen ms" "to save ms" "of 150 ms"
 for mb in $SIZES; do

@@ -9,30 +9,20 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
 . tests/lib/pair.sh
-CRIU=${IOCOM_CRIU:-$(bash tests/lib/criu.sh 2>/dev/null)} || tap_skip_all "there is no criu"
-[ -n "$CRIU" ] || tap_skip_all "there is no criu"
+pair_criu || tap_skip_all "there is no criu"
 pair_begin
-pair_munged n1 && pair_munged n2 || tap_skip_all "munged does not start"
 HOOKS=$PAIR/hooks
 mkdir -p "$HOOKS"
 cat >"$PAIR/criu" <<END
 #!/bin/sh
 [ ! -x $HOOKS/\$1 ] || $HOOKS/\$1
-exec $CRIU "\$@"
+exec $PAIR_CRIU "\$@"
 END
 chmod 755 "$PAIR/criu"
-other() { [ "$1" = n1 ] && echo n2 || echo n1; }
-begin_agent() { pair_agent "$1" "$(other "$1")" --criu "$PAIR/criu" --allow-root yes; }
-begin_agent n1 && begin_agent n2 || tap_skip_all "the agents do not start"
-sees() { pair_sees n1 2 && pair_sees n2 2; }
-until_true 20 sees || tap_skip_all "the agents do not see each other"
+PAIR_CRIU=$PAIR/criu
+pair_movers || tap_skip_all "the agents do not start, or do not see each other"
 
 LINES_MAX=${LINES_MAX:-1500} cases=0
-# The job's control group at NODE, and the first process in its own pid namespace.
-group_of() { find /sys/fs/cgroup -path "*$PAIR_SCOPE/$1/*/$2" -type d 2>/dev/null | grep -v '/memory/\|/pids/\|/cpu' | head -n 1; } # NODE NAME
-init_of() { [ -z "$(group_of "$1" "$2")" ] || grep -h . "$(group_of "$1" "$2")/cgroup.procs" | while read -r p; do
-	grep -q 'NSpid.*	1$' "/proc/$p/status" 2>/dev/null && echo "$p"; done; }
-
 # STEP is a hook of criu: what happens there, once.
 hook() { # dump|restore COMMAND
 	printf '#!/bin/bash\nrm -f "%s"\n%s\n' "$HOOKS/$1" "$2" >"$HOOKS/new" && chmod 755 "$HOOKS/new" && mv "$HOOKS/new" "$HOOKS/$1"
@@ -43,24 +33,14 @@ fault() { # WHAT JOB: who is killed
 	target-agent) kill -9 "${PAIR_PID[n2]}" ;;
 	source-shim) xargs -r kill -9 <"$PAIR/shim-n1" ;;
 	target-shim) shims_new | xargs -r kill -9 ;;
-	mover) g=$(group_of n1 "$2.move"); [ -z "$g" ] || echo 1 >"$g/cgroup.kill" ;;
-	source-init) init_of n1 "$2" | xargs -r kill -9 ;;
-	target-all) g=$(group_of n2 "$2"); [ -z "$g" ] || echo 1 >"$g/cgroup.kill" ;;
+	mover) pair_group_kill n1 "$2.move" ;;
+	source-init) pair_init n1 "$2" | xargs -r kill -9 ;;
+	target-all) pair_group_kill n2 "$2" ;;
 	esac 2>/dev/null
 }
-# Who has the job's control socket: its shims.  Those at n2 are not the one at n1.
-shims_new() { ss -xlpH 2>/dev/null | grep -F "$job.sock" | grep -oE 'pid=[0-9]+' | cut -d= -f2 | sort -u | grep -vxF "$(cat "$PAIR/shim-n1")"; }
-holder() { ss -xlpH 2>/dev/null | grep -F "$1.sock" | grep -oE 'pid=[0-9]+' | cut -d= -f2 | sort -u; }
+# Those at n2 are not the one at n1.
+shims_new() { pair_shims "$job" | grep -vxF "$(cat "$PAIR/shim-n1")"; }
 
-again() { # agents that were killed start again
-	local node
-	for node in n1 n2; do
-		kill -0 "${PAIR_PID[$node]}" 2>/dev/null && continue
-		wait "${PAIR_PID[$node]}" 2>/dev/null
-		begin_agent "$node"
-	done
-	until_true 30 sees
-}
 whole() { [ "$(wc -l <"$1")" -eq "$LINES_MAX" ] && awk '$1 != NR - 1 { exit 1 }' "$1"; }
 growing() { awk '$1 != NR - 1 { exit 1 }' "$1"; } # no line is missing or doubled so far
 
@@ -71,7 +51,7 @@ try_case() { # STEP WHAT
 	trace=$PAIR/trace-$cases-$step-$what
 	job=$(pair_on n1 run --node n1 --detach --migratable -- sh -c "i=0; while [ \$i -lt $LINES_MAX ]; do echo \$i; echo \$i >>$trace; i=\$((i + 1)); sleep 0.002; done; exit 7")
 	until_true 10 test -s "$trace"
-	holder "$job" >"$PAIR/shim-n1"
+	pair_shims "$job" >"$PAIR/shim-n1"
 	case $step in
 	dump) hook dump "touch $HOOKS/reached; sleep 0.7" ;;
 	restore) hook restore "touch $HOOKS/reached; sleep 0.7" ;;
@@ -84,7 +64,7 @@ try_case() { # STEP WHAT
 	[ "$step" != held ] || { sleep 0.3; kill -CONT "${PAIR_PID[n1]}" 2>/dev/null; }
 	wait $! 2>/dev/null
 	sleep 0.3
-	again || echo "# the agents do not come back"
+	pair_again || echo "# the agents do not come back"
 	timeout 90 env IOCOM_RUN_DIR="$PAIR/n1/run" "$IOCOM_BUILD/iocom" wait "$job" >/dev/null 2>&1
 	status=$?
 	explained=$(pair_on n1 explain --json "$job")

@@ -5,13 +5,9 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
 . tests/lib/pair.sh
-CRIU=${IOCOM_CRIU:-$(bash tests/lib/criu.sh 2>/dev/null)} || tap_skip_all "there is no criu"
-[ -n "$CRIU" ] || tap_skip_all "there is no criu"
+pair_criu || tap_skip_all "there is no criu"
 pair_begin
-pair_munged n1 && pair_munged n2 || tap_skip_all "munged does not start"
-begin_agent() { pair_agent "$1" "$2" --criu "$CRIU" --allow-root yes; }
-begin_agent n1 n2 && begin_agent n2 n1 || tap_skip_all "the agents do not start"
-until_true 20 pair_sees n1 2 && until_true 20 pair_sees n2 2 || tap_skip_all "the agents do not see each other"
+pair_movers || tap_skip_all "the agents do not start, or do not see each other"
 
 cd / || exit 1
 # Prints the name of a job that counts to N, from home NODE at NODE.
@@ -96,9 +92,9 @@ sleep 0.3
 pair_on n1 migrate "$job" n2 >/dev/null 2>&1
 for node in n1 n2; do
 	pair_stop $node
-	begin_agent $node "$([ $node = n1 ] && echo n2 || echo n1)"
+	pair_mover $node
 done
-until_true 20 pair_sees n1 2 && until_true 20 pair_sees n2 2
+until_true 20 pair_meet
 tap_like "it moves back after new agents have begun" "$(pair_on n1 migrate "$job" n1 2>&1)" "moved from n2 to n1"
 waits n1 "$job"
 tap_is "with its status" "$?" 7

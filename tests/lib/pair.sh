@@ -76,6 +76,52 @@ pair_agent() { # NODE PEER OPTIONS...
 	until_true 15 test -S "$dir/run/iocom.sock"
 }
 
+# --- jobs that move ---
+# Sets PAIR_CRIU, the criu to move jobs with, or fails.
+pair_criu() {
+	PAIR_CRIU=${IOCOM_CRIU:-$(bash tests/lib/criu.sh 2>/dev/null)}
+	[ -n "$PAIR_CRIU" ]
+}
+pair_other() { [ "$1" = n1 ] && echo n2 || echo n1; }
+pair_mover() { pair_agent "$1" "$(pair_other "$1")" --criu "$PAIR_CRIU" --allow-root yes; } # NODE
+pair_meet() { pair_sees n1 2 && pair_sees n2 2; }
+# Begins two agents that move jobs of root to each other.
+pair_movers() {
+	pair_munged n1 && pair_munged n2 && pair_mover n1 && pair_mover n2 && until_true 20 pair_meet
+}
+pair_again() { # agents that were killed start again
+	local node
+	for node in n1 n2; do
+		kill -0 "${PAIR_PID[$node]}" 2>/dev/null && continue
+		wait "${PAIR_PID[$node]}" 2>/dev/null
+		pair_mover "$node"
+	done
+	until_true 30 pair_meet
+}
+# The control group of JOB (JOB.move: of its mover) at NODE.
+pair_group() { # NODE JOB
+	find /sys/fs/cgroup -path "*$PAIR_SCOPE/$1/*/$2" -type d 2>/dev/null |
+		grep -v '/memory/\|/pids/\|/cpu' | head -n 1
+}
+pair_group_kill() { # NODE JOB
+	local group
+	group=$(pair_group "$1" "$2")
+	[ -z "$group" ] || echo 1 >"$group/cgroup.kill"
+}
+# The first process in the job's own pid namespace.
+pair_init() { # NODE JOB
+	local group pid
+	group=$(pair_group "$1" "$2")
+	[ -n "$group" ] || return 0
+	while read -r pid; do
+		grep -q 'NSpid.*	1$' "/proc/$pid/status" 2>/dev/null && echo "$pid"
+	done <"$group/cgroup.procs"
+}
+# Who has the job's control socket: its shims, at both nodes.
+pair_shims() { # JOB
+	ss -xlpH 2>/dev/null | grep -F "$1.sock" | grep -oE 'pid=[0-9]+' | cut -d= -f2 | sort -u
+}
+
 pair_on() { # NODE IOCOM-ARGUMENTS...
 	local node=$1
 	shift

@@ -305,6 +305,7 @@ part_run() { run_scripts run tests/cluster/test_run.sh; }
 # The judge comes first: what it accepts must be right.
 part_chaos() {
 	run chaos chaos/judge python3 -B tests/chaos/test_judge.py
+	run chaos chaos/move_judge python3 -B tests/chaos/test_move_judge.py
 	run chaos chaos/bed python3 -B tests/chaos/test_bed.py
 	run chaos chaos/chaos.sh env "ROUNDS=${ROUNDS:-20}" bash tests/chaos/chaos.sh
 	run chaos chaos/test_gangs python3 -B tests/chaos/test_gangs.py
