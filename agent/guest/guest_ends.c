@@ -11,6 +11,7 @@
 #include "agent/base/loop_share.h"
 #include "agent/guest/guest_own.h"
 #include "user/clock.h"
+#include "user/record.h"
 #include "agent/shim/lease.h"
 
 #define SETTLE_NS      (20 * CLOCK_NS_PER_MS)
@@ -160,6 +161,9 @@ static void guest_ends_settle_job(struct guest *guest, struct job *job, int rc)
 	if (guest_move_left(job))
 		guest_ends_left(guest, job);
 	before = loop_share_enter(guest->base->shares, job->order.uid);
+	/* Its output is kept where it goes on, and it may come again. */
+	if (guest_move_stayed(job))
+		record_remove(guest->jobs_dir, job->order.job);
 	guest_forget(guest, job->order.job, job->order.uid,
 		     &(struct spool_reserved){job->spool_bytes, job->attached});
 	guest_ended(guest, job->order.job);
@@ -255,7 +259,8 @@ void guest_lost(struct guest *guest, struct job *job, const char *why)
 	job->lost = !guest_move_never_ran(job);
 	job->end.kind = 3;
 	job->end.value = job->lost ? LEASE_OUTCOME : LAUNCH_NEVER;
-	if (!job->end.text[0])
+	/* The record of one that never ran says that its outcome is unknown. */
+	if (!job->lost || !job->end.text[0])
 		snprintf(job->end.text, sizeof(job->end.text), "%s", why);
 	log_write(guest->base->log, LOG_L_ERROR, "job %s is lost: %.200s", job->order.job,
 		  job->end.text);

@@ -429,9 +429,15 @@ void guest_move_stop(struct guest *guest)
 /* --- the end here ------------------------------------------------------------------------------
  */
 
+/*
+ * It came here by a move, and its shim waits for a decision, or is not that far.  What an earlier
+ * agent told a shim is not known, so there only one that says that it waits has run nothing.
+ */
 bool guest_move_never_ran(const struct job *job)
 {
-	return job->move.held && job->move.said.there && !job->move.told;
+	bool coming = job->order.move && job->state == JOB_LAUNCHING && !job->found;
+
+	return !job->move.told && (coming || (job->move.held && job->move.said.there));
 }
 
 const char *guest_move_hindrance(const struct job *job)

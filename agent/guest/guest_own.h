@@ -190,8 +190,7 @@ void guest_move_held(struct guest *guest, struct job *job, const struct launch_e
 /* Asks homes again. */
 void guest_move_chores(struct guest *guest);
 void guest_move_stop(struct guest *guest);
-/* Returns whether JOB came, was held, and nobody let it go: killed with its cgroup, it never ran.
- */
+/* Returns whether JOB came and nobody let it go on: killed with its cgroup, it never ran here. */
 bool guest_move_never_ran(const struct job *job);
 /* Returns whether JOB, which has ended here, goes on elsewhere: home knows that already. */
 bool guest_move_left(const struct job *job);

@@ -172,9 +172,9 @@ def check_end(case):
         sins = []
         if not any(fault in MORTAL for fault in facts.faults):
             sins.append(Sin("other", f"it is {state} ({text}), and nobody killed what ran it"))
-        if not text:
+        if not text and not (state == "killed" and record["exit_value"]):
             sins.append(Sin("other", f"it is {state} without a reason"))
-        return False, text or state, sins
+        return False, text or f"{state} by signal {record['exit_value']}", sins
     return False, "", [Sin("other", f"it is {state} {record.get('exit_value')} ({text})")]
 
 
@@ -249,7 +249,7 @@ def table(cases, verdicts):
     yield "moves resumed", len(resumed)
     why = collections.Counter(m.get("why", "") for m in moves if m["state"] == "aborted")
     for reason, count in why.most_common():
-        yield f"  aborted: {reason[:60]}", count
+        yield f"  aborted: {reason[:58]}", count
     yield "lines", sum(v.lines for v in verdicts)
     for kind in KINDS:
         yield f"sins: {kind}", sins[kind]
