@@ -201,6 +201,14 @@ static int guest_attach_user(struct guest *guest, const struct attacher *by,
 {
 	int rc;
 
+	if (guest_move_is_elsewhere(guest, m->ask.job, by->uid)) {
+		if (!*m->ask.resume)
+			return iocom_err_set(err, -EAGAIN,
+					     "job %s moved to another node just now: try again",
+					     m->ask.job);
+		wire_close(by->fd); /* without an answer, so its client asks home where it is */
+		return 0;
+	}
 	/*
 	 * A client that resumes must not get just an end, which would look as if it had all output.
 	 */

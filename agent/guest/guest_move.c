@@ -451,6 +451,16 @@ bool guest_move_left(const struct job *job)
 	return job->end.kind == RECORD_MOVED;
 }
 
+bool guest_move_is_elsewhere(const struct guest *guest, const char *job, uid_t uid)
+{
+	const struct job *known = jobs_find(&guest->jobs, job);
+
+	if (known)
+		return known->state == JOB_ENDED && guest_move_left(known) &&
+		       (uid == 0 || uid == known->order.uid);
+	return journal_has_left(guest->journal, job, uid);
+}
+
 bool guest_move_stayed(const struct job *job)
 {
 	return job->order.move && job->end.kind == 3 && job->end.value == LAUNCH_NEVER;

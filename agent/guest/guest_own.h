@@ -196,6 +196,8 @@ bool guest_move_never_ran(const struct job *job);
 bool guest_move_left(const struct job *job);
 /* Why JOB cannot move, as far as this agent knows; NULL: it may. */
 const char *guest_move_hindrance(const struct job *job);
+/* Returns whether UID's job ran here and goes on elsewhere, as far as this node knows. */
+bool guest_move_is_elsewhere(const struct guest *guest, const char *job, uid_t uid);
 /* Returns whether JOB came and never ran here: home is told, and it may come again. */
 bool guest_move_stayed(const struct job *job);
 

@@ -155,6 +155,18 @@ int journal_left(struct journal *j, const char *job, uint64_t end_ns, const char
 			      "sis", job, I(end_ns), text);
 }
 
+bool journal_has_left(struct journal *j, const char *job, uid_t uid)
+{
+	sqlite3_stmt *st = journal_select(
+		j, "SELECT 1 FROM target WHERE job=?1 AND state='moved' AND (?2=0 OR uid=?2)", "si",
+		job, I(uid));
+	bool left = st && sqlite3_step(st) == SQLITE_ROW;
+
+	if (st)
+		journal_done(st);
+	return left;
+}
+
 int journal_arrive(struct journal *j, const struct journal_job *job, const void *order,
 		   size_t length, struct iocom_err *err)
 {

@@ -126,6 +126,29 @@ static struct gstage_reader holder(uid_t uid, const char *ticket)
 }
 
 /* A ticket is good once, for its user and its job; its key is not that of the job's client. */
+/*
+ * A job that has moved has not ended.  Its client, which may be told so by a home that has just
+ * begun, gets no answer and asks again; a new one hears why.
+ */
+static void test_a_job_that_moved(void **state)
+{
+	const struct gstage_reader again = {.uid = GSTAGE_UID, .resume = "00ff"};
+
+	(void)state;
+	gstage_run("n2-1-1", 10);
+	shims.attach_rc = -ESRCH;
+	shim_exited("n2-1-1", RECORD_MOVED, 0);
+	gstage_pass(1);
+	for (int i = 0; i < 2; i++) { /* before the journal has it, and then */
+		assert_int_equal(gstage_attach("n2-1-1", &again), 0);
+		assert_string_equal(gstage.said, "");
+		assert_int_equal(gstage_attach("n2-1-1", &anna), -EAGAIN);
+		assert_int_equal(gstage_attach("n2-1-1", &bert), -EACCES);
+		gstage_pass(100);
+	}
+	assert_int_equal(shims.nreplays, 0);
+}
+
 static void test_ticket(void **state)
 {
 	struct job_order order = gstage_order("n2-1-1");
@@ -750,6 +773,7 @@ int main(void)
 		TEST(test_a_running_job),
 		TEST(test_shown_again),
 		TEST(test_an_ended_job),
+		TEST(test_a_job_that_moved),
 		TEST(test_ticket),
 		TEST(test_ticket_is_old),
 		TEST(test_no_ticket),
