@@ -141,9 +141,10 @@ asan: ## build with ASan and UBSan into build/asan; run unit, sim, shim, monitor
 ROUNDS ?= 50
 SEED   ?= 1
 .PHONY: chaos
-chaos: tests ## jobs under kill -9, cuts, full disks, wrong clocks on the testbed (root); ROUNDS=50 SEED=1, PLAN=LOG; WHAT=migration: jobs that move
-	@IOCOM_BUILD=$(abspath $(BUILD)) ROUNDS=$(ROUNDS) SEED=$(SEED) PLAN=$(PLAN) \
-		CASES="$(CASES)" bash tests/chaos/$(if $(filter migration,$(WHAT)),moves,chaos).sh
+chaos: tests ## jobs under kill -9, cuts, full disks, wrong clocks on the testbed (root); ROUNDS=50 SEED=1, PLAN=LOG; WHAT=migration: jobs that move, at each step and then MOVES=200 times (one fault in FAULTS=10)
+	@export IOCOM_BUILD=$(abspath $(BUILD)) ROUNDS=$(ROUNDS) SEED=$(SEED) PLAN=$(PLAN) \
+		CASES="$(CASES)" MOVES=$(MOVES) FAULTS=$(FAULTS); \
+	$(if $(filter migration,$(WHAT)),bash tests/chaos/moves.sh && bash tests/chaos/moving.sh,bash tests/chaos/chaos.sh)
 
 .PHONY: chaos-parallel
 chaos-parallel: tests ## parallel jobs of which random parts are killed, on the testbed (root); ROUNDS=50 SEED=1, WAY=rsh: by mpirun
