@@ -17,8 +17,9 @@ import sys
 
 STATUS = 7  # of movejob
 HASH_BEGIN, HASH_PRIME, WORD = 0xcbf29ce484222325, 0x100000001b3, (1 << 64) - 1
-# Killing these kills what runs the job, or what is about to: then it may be lost, with a reason.
-MORTAL = ("shim", "init", "target-shim")
+# Killing these kills what runs the job, or what is about to, or damages it (criu works inside its
+# processes): then it may be lost, with a reason.
+MORTAL = ("shim", "init", "target-shim", "mover")
 KINDS = ("lost", "doubled", "second copy", "left behind", "other")
 
 # job: its name. lines: how many it writes. faults: what was killed meanwhile. client, waited: the

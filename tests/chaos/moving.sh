@@ -92,7 +92,7 @@ client_again() {
 job_end() { # SLOT: waits for its end and judges it
 	local slot=$1 home=${HOMES[$1]} dir=${DIR[$1]} job=${JOB[$1]} waited status
 	[ -n "$job" ] || return 0
-	timeout 180 env IOCOM_RUN_DIR="$PAIR/$home/run" "$IOCOM_BUILD/iocom" wait "$job" >"$dir/waited" 2>&1
+	IOCOM_RUN_DIR=$PAIR/$home/run timeout 180 "$IOCOM_BUILD/iocom" wait "$job" >/dev/null 2>&1
 	waited=$?
 	[ "$waited" -ne 124 ] || HUNG[slot]=true
 	if [ -n "${CLIENT[$slot]}" ]; then
@@ -102,7 +102,7 @@ job_end() { # SLOT: waits for its end and judges it
 		pair_on "$home" attach "$job" >"$dir/out" 2>"$dir/err"
 		status=$?
 	fi
-	[ -z "${FEEDER[$slot]}" ] || { kill "${FEEDER[$slot]}" && wait "${FEEDER[$slot]}"; } 2>/dev/null
+	[ -z "${FEEDER[$slot]}" ] || kill "${FEEDER[$slot]}" 2>/dev/null
 	rm -f "$dir/fifo"
 	pair_on "$home" explain --json "$job" >"$dir/explain.json"
 	jq -n --arg job "$job" --arg start "$home" --argjson lines "$LINES_EACH" \
