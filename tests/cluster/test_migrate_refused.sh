@@ -69,14 +69,25 @@ refuses "a socket to another program" "import socket; s = socket.socket(socket.A
 refuses "a listener" "import socket; s = socket.create_server(('127.0.0.1', 0))" 'network'
 refuses "a named pipe" "import os; os.mkfifo('$PAIR/fifo'); f = os.open('$PAIR/fifo', os.O_RDWR)" 'named pipe'
 refuses "an io_uring" "import ctypes; fd = ctypes.CDLL(None, use_errno=True).syscall(425, 4, ctypes.create_string_buffer(120)); assert fd >= 0" 'io_uring'
-refuses "a process that is traced" "import ctypes, os, time, signal
-libc = ctypes.CDLL(None)
-child = os.fork()
-if not child:
-    while True: time.sleep(1)
-assert libc.ptrace(16, child, 0, 0) == 0
-os.waitpid(child, 0); libc.ptrace(7, child, 0, 0)" 'traced'
 refuses "namespaces of its own" "import ctypes; assert ctypes.CDLL(None).unshare(0x04000000) == 0" 'namespace'
+
+# A debugger of the node has it.
+job=$(begin "")
+until_true 20 test -e "$PAIR/ready"
+python3 -c 'import ctypes, os, sys, time
+libc, pid = ctypes.CDLL(None), int(sys.argv[1])
+assert libc.ptrace(16, pid, 0, 0) == 0
+os.waitpid(pid, 0x40000000)
+libc.ptrace(7, pid, 0, 0)
+print(flush=True)
+time.sleep(1000)' "$(pgrep -f "$PAIR/rounds" | xargs -I{} grep -lx python3 /proc/{}/comm | cut -d/ -f3)" >"$PAIR/traces" &
+tracer=$!
+until_true 20 test -s "$PAIR/traces"
+tap_like "a process that is traced" "$(pair_on n1 migrate "$job" n2 2>&1)" "it goes on at node n1: .*(traced|debugger|could not be stopped)"
+kill -9 $tracer
+wait $tracer 2>/dev/null
+tap_true "... it goes on there" goes_on
+pair_on n1 kill -KILL "$job" >/dev/null
 
 # --- the node there ---
 plain=""

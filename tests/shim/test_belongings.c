@@ -203,6 +203,9 @@ static void test_kinds(void **state)
 		    "a deleted file open");
 	expect_kind("import time,os; m=os.open('/dev/ptmx',os.O_RDWR); " READY, -ENOTSUP,
 		    "a device open");
+	expect_kind("import time,ctypes; f=ctypes.CDLL(None).syscall(425,4,"
+		    "ctypes.create_string_buffer(120)); assert f >= 0; " READY,
+		    -ENOTSUP, "it uses io_uring");
 	expect_kind("import time,socket; s=socket.socket(socket.AF_UNIX); s.bind('s'); " READY,
 		    -ENOTSUP, "a socket with a name");
 }

@@ -343,9 +343,13 @@ static int flags_of(pid_t pid, const char *fd)
 	return found;
 }
 
-static int check_socket(const struct check *c, const char *name)
+/* Descriptors that are no files, by the names that the kernel gives them. */
+static int check_name(const struct check *c, const char *name)
 {
 	uint64_t inode;
+
+	if (!strcmp(name, "anon_inode:[io_uring]"))
+		return iocom_err_set(c->err, -ENOTSUP, "it uses io_uring");
 
 	if (sscanf(name, "socket:[%" SCNu64, &inode) != 1)
 		return 0;
@@ -366,7 +370,7 @@ static int add_descriptor(struct check *c, pid_t pid, const char *fd)
 	rc = flags < 0 ? -EPROTO : link_read(link, &path);
 	if (rc)
 		return rc;
-	rc = check_socket(c, path);
+	rc = check_name(c, path);
 	if (rc) {
 		free(path);
 		return rc;

@@ -156,6 +156,7 @@ static const struct {
 	{"Can't dump file", "it has a file open of a kind that cannot be moved"},
 	{"Unsupported chr device", "it uses a device"},
 	{"tty", "its terminal cannot be moved"},
+	{"found while seizing", "one of its processes is traced, by a debugger perhaps"},
 	{"Unseizable non-zombie", "one of its processes is traced, by a debugger perhaps"},
 	{"is not a session leader", "a process of it belongs to a session outside"},
 	{"does not have enough", "there is too little room"},
@@ -200,6 +201,16 @@ static char *criu_log(const char *dir, const char *name)
 	return text;
 }
 
+/* Says what a line of criu's log means, and the line, which may name a file.  Returns -ENOTSUP. */
+static int criu_means(const char *means, const char *line, struct iocom_err *err)
+{
+	char shown[140];
+
+	snprintf(shown, sizeof(shown), "%s", line);
+	utf8_plain(shown);
+	return iocom_err_set(err, -ENOTSUP, "%s (criu: %s)", means, shown);
+}
+
 /* Puts into ERR what the first error of the log means.  Returns RC, or -ENOTSUP for a known one. */
 static int criu_explain(const char *dir, const char *name, const char *what, int rc,
 			struct iocom_err *err)
@@ -215,8 +226,9 @@ static int criu_explain(const char *dir, const char *name, const char *what, int
 			continue;
 		for (size_t i = 0; i < sizeof(criu_reasons) / sizeof(criu_reasons[0]); i++)
 			if (strstr(text, criu_reasons[i].log)) {
+				rc = criu_means(criu_reasons[i].means, text + 3, err);
 				free(log);
-				return iocom_err_set(err, -ENOTSUP, "%s", criu_reasons[i].means);
+				return rc;
 			}
 		if (!*first)
 			snprintf(first, sizeof(first), "%s", text + 3);
