@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/init/cover_proc.h"
+
 /* What criu tells its scripts. */
 #define CRIU_ACTION "CRTOOLS_SCRIPT_ACTION"
 #define CRIU_INIT   "CRTOOLS_INIT_PID"
@@ -82,8 +84,11 @@ static bool hold_wait(const char *path, const char *init)
 int hold_main(void)
 {
 	const char *action = getenv(CRIU_ACTION), *init = getenv(CRIU_INIT);
+	const char *covered = getenv(HOLD_COVER_ENV);
 	pid_t pid = init ? (pid_t)strtol(init, NULL, 10) : 0;
 
+	if (action && !strcmp(action, "pre-dump") && covered)
+		return cover_proc((pid_t)strtol(covered, NULL, 10)) != 0;
 	if (!action || strcmp(action, "pre-resume") != 0)
 		return 0;
 	if (pid > 0 && hold_wait(getenv(HOLD_ENV), init))

@@ -265,36 +265,41 @@ static void test_dump_leaves_it(void **state)
 	end(&m);
 }
 
+/* Saves M and lets it go on in a new cgroup. */
+static void move(struct moved *m, unsigned *next)
+{
+	struct criu_pipe pipes[PIPES];
+	struct iocom_err err = {0};
+	struct moved old;
+	struct child fresh;
+	pid_t running;
+	int hold, how;
+
+	freeze(m, next);
+	name_pipes(m, pipes);
+	assert_int_equal(criu_dump(&criu, m->child.pid, m->group.v2, m->dir, LIMIT_MS, &err), 0);
+	old = *m;
+	new_group(m);
+	running = restore(m, pipes, &fresh, &hold);
+	forget(&old);
+	assert_int_equal(write(hold, "g", 1), 1);
+	close(hold);
+	assert_int_equal(waitpid(running, &how, 0), running);
+	assert_int_equal(how, 0);
+	m->child = fresh;
+	m->child.pidfd = -1;
+	remove_images(m);
+}
+
 /* Each move: no line is lost or doubled, though some were in the pipe. */
 static void test_moves(void **state)
 {
 	struct moved m = start(*state, counts);
-	struct iocom_err err = {0};
 	unsigned next = 0;
 
 	for (int i = 0; i < 5; i++) {
-		struct criu_pipe pipes[PIPES];
-		struct moved old;
-		struct child fresh;
-		pid_t running;
-		int hold, how;
-
 		expect_lines(&m, &next, 50);
-		freeze(&m, &next);
-		name_pipes(&m, pipes);
-		assert_int_equal(criu_dump(&criu, m.child.pid, m.group.v2, m.dir, LIMIT_MS, &err),
-				 0);
-		old = m;
-		new_group(&m);
-		running = restore(&m, pipes, &fresh, &hold);
-		forget(&old);
-		assert_int_equal(write(hold, "g", 1), 1);
-		close(hold);
-		assert_int_equal(waitpid(running, &how, 0), running);
-		assert_int_equal(how, 0);
-		m.child = fresh;
-		m.child.pidfd = -1;
-		remove_images(&m);
+		move(&m, &next);
 		expect_lines(&m, &next, 50);
 	}
 	/* Its end is told as ever. */
@@ -306,6 +311,29 @@ static void test_moves(void **state)
 		assert_true(WIFSIGNALED(word.status));
 		assert_int_equal(WTERMSIG(word.status), SIGKILL);
 	}
+	end(&m);
+}
+
+/* A child that has ended, and that its parent waits for only when it is told to. */
+static void test_zombie(void **state)
+{
+	static char *const argv[] = {
+		(char *)"/usr/bin/python3", (char *)"-c",
+		(char *)"import os, time\n"
+			"child = os.fork()\n"
+			"if not child: os._exit(5)\n"
+			"for i in range(1000000):\n"
+			"    os.write(1, b'%d\\n' % i)\n"
+			"    time.sleep(0.001)\n"
+			"    if i == 200: assert os.waitpid(child, 0) == (child, 5 << 8)\n",
+		NULL};
+	struct moved m = start(*state, argv);
+	unsigned next = 0;
+
+	expect_lines(&m, &next, 20);
+	move(&m, &next);
+	assert_true(next < 200);
+	expect_lines(&m, &next, 400);
 	end(&m);
 }
 
@@ -459,7 +487,7 @@ int main(void)
 		cmocka_unit_test(test_find),	 cmocka_unit_test(test_dump_leaves_it),
 		cmocka_unit_test(test_moves),	 cmocka_unit_test(test_no_go),
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_keeper_killed),
-		cmocka_unit_test(test_old_log),
+		cmocka_unit_test(test_old_log),	 cmocka_unit_test(test_zombie),
 	};
 
 	if (!criu_to_test(&criu))

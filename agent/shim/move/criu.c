@@ -167,6 +167,9 @@ static const struct {
 	{"has bad checksum", "a file that it has mapped is another one at the target"},
 	{"Can't open file", "the target lacks a file that it has open"},
 	{"CPU capabilities do not match", "the target's processor lacks what the job's has"},
+	{"Pre dump script failed", "its processes cannot be shown to criu now; try again later"},
+	{"Could not initialize kernel features",
+	 "the kernel here lacks what criu needs: `criu check` says what"},
 	{"Operation not permitted", "the kernel does not give root the right to do it here"},
 };
 
@@ -221,8 +224,8 @@ static int criu_explain(const char *dir, const char *name, const char *what, int
 		const char *error = strstr(line, "Error (");
 		const char *text = error ? strstr(error, "): ") : NULL;
 
-		/* criu tries to raise a limit that it can do without. */
-		if (!text || strstr(text, "RLIMIT_NOFILE"))
+		/* criu tries to raise a limit, and to make a network device, and can do without. */
+		if (!text || strstr(text, "RLIMIT_NOFILE") || strstr(text, "Unable to create tun"))
 			continue;
 		for (size_t i = 0; i < sizeof(criu_reasons) / sizeof(criu_reasons[0]); i++)
 			if (strstr(text, criu_reasons[i].log)) {
@@ -269,44 +272,49 @@ static int criu_enter(pid_t init)
 }
 
 /*
- * In a process of its own: runs criu in the job's namespace, over whose /proc it lays the node's.
- * The job is frozen and sees none of it.  Neither this process nor criu ends with who began it: a
- * criu that is killed leaves its code in the job.
+ * In the job's mount namespace: takes what lies over the job's /proc from it.  A process that is
+ * not in the job's pid namespace does not find itself in the job's /proc.
+ */
+static int criu_uncover_proc(void)
+{
+	char self[16];
+
+	while (readlink("/proc/self", self, sizeof(self)) > 0)
+		if (umount2("/proc", MNT_DETACH))
+			return -errno;
+	return 0;
+}
+
+/*
+ * In a process of its own: runs criu in the job's namespace, over whose /proc it lays the node's
+ * (agent/init/hold.h).  The job is frozen and sees none of it.  Neither this
+ * process nor criu ends with who began it: a criu that is killed leaves its code in the job.
  */
 static void criu_dump_there(const struct criu *criu, pid_t init, const char *const *words,
 			    unsigned limit_ms)
 {
+	char cover[32]; /* agent/init/hold.h */
 	int status;
 	pid_t pid;
 
+	snprintf(cover, sizeof(cover), "IOCOM_COVER=%d", init);
 	if (criu_enter(init) ||
 	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		_exit(STATUS_SETUP);
 	pid = fork();
 	if (!pid)
-		criu_become(criu, words, NULL, -1);
+		criu_become(criu, words, cover, -1);
 	status = pid < 0 ? -errno : criu_wait(pid, clock_boot_ms() + limit_ms);
-	umount2("/proc", MNT_DETACH);
+	(void)criu_uncover_proc();
 	_exit(status == -ETIMEDOUT ? ETIMEDOUT : status ? 1 : 0);
 }
 
-/*
- * Takes the node's /proc from the job's again if the process that laid it there was killed.  Who is
- * not in the job's pid namespace finds himself in the node's alone.
- */
 void criu_bare_proc(pid_t init)
 {
-	char self[16];
 	pid_t pid = fork();
 
-	if (!pid) {
-		if (criu_enter(init))
-			_exit(1);
-		while (readlink("/proc/self", self, sizeof(self)) > 0)
-			if (umount2("/proc", MNT_DETACH))
-				_exit(1);
-		_exit(0);
-	}
+	if (!pid)
+		_exit(criu_enter(init) || criu_uncover_proc());
 	if (pid > 0)
 		criu_wait(pid, clock_boot_ms() + CRIU_ASK_MS);
 }
@@ -348,7 +356,7 @@ bool criu_is_inside(const char *group)
 int criu_dump(const struct criu *criu, pid_t init, const char *group, const char *dir,
 	      unsigned limit_ms, struct iocom_err *err)
 {
-	char number[16];
+	char number[16], script[PATH_MAX];
 	const char *const words[] = {"criu",
 				     "dump",
 				     "-t",
@@ -362,10 +370,14 @@ int criu_dump(const struct criu *criu, pid_t init, const char *group, const char
 				     group,
 				     "--leave-running",
 				     "--manage-cgroups=ignore",
+				     "--action-script",
+				     script,
 				     NULL};
 	int status;
 	pid_t pid;
 
+	if (beside(script, "iocom-hold"))
+		return iocom_err_set(err, -ENAMETOOLONG, "its script has too long a path");
 	snprintf(number, sizeof(number), "%d", init);
 	criu_forget_log(dir, DUMP_LOG);
 	pid = fork();

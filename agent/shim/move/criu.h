@@ -8,7 +8,8 @@
  *             "go", and criu ends the processes if nobody does
  *
  * criu is root's; the images are the memory of the job and belong into a directory of root alone.
- * It works in the job's mount namespace, where /proc shows the node's processes meanwhile.
+ * It works in the job's mount namespace, where /proc shows the node's processes, too
+ * (agent/init/cover_proc.h).
  */
 #ifndef IOCOM_SHIM_CRIU_H
 #define IOCOM_SHIM_CRIU_H
