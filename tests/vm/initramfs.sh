@@ -13,12 +13,13 @@ trap 'rm -rf "$root"' EXIT
 
 # Tools that the tests call by name and that busybox lacks or implements differently.
 tools="dash ip tc ss mount umount losetup mkswap swapon swapoff fallocate blockdev blkdiscard
-mkfs.ext4 modprobe dmsetup mdadm nsenter unshare prlimit timeout stat fio"
+mkfs.ext4 modprobe dmsetup mdadm nsenter unshare prlimit timeout stat fio setpriv munged"
 # Folders of modules (the ciphers for dm-crypt), and single modules, with those they depend on.
 # Not every kernel has each as a module.
 folders="crypto arch/x86/crypto drivers/md drivers/block"
 modules="virtio_pci virtio_blk virtio_net ext4 xfs loop veth bridge dummy scsi_debug sd_mod
-overlay tls mptcp_diag sch_tbf sch_netem"
+overlay tls mptcp_diag sch_tbf sch_netem unix_diag tcp_diag udp_diag raw_diag af_packet_diag
+netlink_diag nf_tables tun"
 
 if [ "$kind" = nfs ]; then
 	tools="dash ip mount umount mkfs.ext4 modprobe nsenter timeout stat tc munged munge"
@@ -56,6 +57,8 @@ for applet in $(busybox --list); do # jobs search only the usual directories
 done
 grep -E '^(root|daemon|nobody):' /etc/passwd >"$root/etc/passwd"
 grep -E '^(root|daemon|nogroup):' /etc/group >"$root/etc/group"
+echo 'iocom-net:x:900:900::/:/usr/sbin/nologin' >>"$root/etc/passwd"
+echo 'iocom-net:x:900:' >>"$root/etc/group"
 ln -s ../bin/modprobe "$root/usr/sbin/modprobe" # where the kernel looks for it
 if [ "$kind" = nfs ]; then
 	for program in usr/sbin/exportfs usr/sbin/rpc.mountd usr/sbin/rpc.nfsd sbin/mount.nfs; do
@@ -64,9 +67,6 @@ if [ "$kind" = nfs ]; then
 	ln -s mount.nfs "$root/usr/sbin/mount.nfs4"
 	cp "$nfs"/etc/netconfig "$nfs"/etc/services "$nfs"/etc/protocols "$nfs"/etc/rpc "$root/etc/"
 	mkdir -p "$root"/var/lib/nfs/v4recovery "$root"/run "$root"/etc/munge "$root"/var/{lib,log}/munge
-	echo 'iocom-net:x:900:900::/:/usr/sbin/nologin' >>"$root/etc/passwd"
-	echo 'iocom-net:x:900:' >>"$root/etc/group"
-	add "$build/iocom-net" build/iocom-net
 fi
 # By the sources, because the binary of a removed test may still be there.
 [ "$kind" = nfs ] || for source in tests/bpf/test_*.c tests/shim/test_*.c tests/tools/*.c; do
@@ -75,12 +75,33 @@ done
 for script in tests/vm/test_*.sh tests/vm/bench_*.sh tests/vm/nfs_node.sh; do
 	install -D "$script" "$root/$script"
 done
-for program in iocom iocomd iocom-shim $([ "$kind" = nfs ] || echo tests/shim/audited_shim); do
+for program in iocom iocomd iocom-shim iocom-net \
+	$([ "$kind" = nfs ] || echo iocom-init iocom-hold tests/shim/audited_shim); do
 	add "$build/$program" "build/$program"
 done
 # A shim loads libaudit when it has a record to send.
 audit=$(ldconfig -p | sed -nE 's/.*libaudit\.so\.1 .*x86-64.* => (.*)/\1/p' | head -n 1)
 [ -z "$audit" ] || add "$audit" "$audit"
+
+# criu is of a newer suite, so it has the loader and the libraries of that suite for itself.
+add_criu() { # PROGRAM
+	local home loader=usr/lib64/ld-linux-x86-64.so.2 library
+	home=$(dirname "$1")/root
+	if [ ! -e "$home/$loader" ]; then
+		add "$1" criu/criu
+		return
+	fi
+	install -D "$home/$loader" "$root/criu/loader"
+	install "$home/usr/sbin/criu" "$root/criu/program"
+	for library in $("$home/$loader" --library-path "$home/usr/lib/x86_64-linux-gnu" --list "$home/usr/sbin/criu" |
+		grep -oE "$home/[^ ]+"); do
+		install "$library" "$root/criu/"
+	done
+	printf '#!/bin/sh\nexec /criu/loader --library-path /criu /criu/program "$@"\n' >"$root/criu/criu"
+	chmod 755 "$root/criu/criu"
+}
+criu=${IOCOM_CRIU:-$(bash tests/lib/criu.sh 2>/dev/null)} || criu=
+[ "$kind" = nfs ] || [ -z "$criu" ] || add_criu "$criu"
 
 tree=lib/modules/$version
 for folder in $folders; do
