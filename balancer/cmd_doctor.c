@@ -37,6 +37,7 @@ static void cmd_doctor_look(struct doctor *d)
 	doctor_pam(d);
 	doctor_audit(d);
 	doctor_criu(d);
+	doctor_moves(d);
 }
 
 static int cmd_doctor_print(const json_t *report, bool json)

@@ -10,6 +10,7 @@
  *   doctor_node.c    configuration, directories    doctor_ports.c   ports
  *   doctor_agent.c   the running agent     doctor_access.c   PAM, the audit log
  *   doctor_net.c     its network part           doctor_owner.c    the owner's rules
+ *   doctor_moves.c   jobs that move
  */
 #ifndef IOCOM_DOCTOR_H
 #define IOCOM_DOCTOR_H
@@ -89,5 +90,12 @@ void doctor_audit(struct doctor *d);
 /* CLOCK_MONOTONIC in milliseconds. */
 double doctor_now_ms(void);
 void doctor_criu(struct doctor *d);
+void doctor_moves(struct doctor *d);
+
+/*
+ * Runs PROGRAM with WORDS (at most 6, then NULL) and an empty environment.  Returns its wait
+ * status, with what it says in OUT; -1: it was not started, or was killed because it took too long.
+ */
+int doctor_run(const char *program, const char *const *words, char *out, size_t size);
 
 #endif

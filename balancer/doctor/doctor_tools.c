@@ -164,10 +164,9 @@ static int doctor_tools_collect(pid_t pid, int fd, char *out, size_t size)
 	return -1;
 }
 
-/* Runs PROGRAM ARGUMENT with an empty environment.  Returns its wait status; -1: not started. */
-static int run_tool(const char *program, const char *argument, char *out, size_t size)
+int doctor_run(const char *program, const char *const *words, char *out, size_t size)
 {
-	char *argv[] = {(char *)program, (char *)argument, NULL};
+	char *argv[8] = {(char *)program};
 	char *environment[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"LC_ALL=C",
 			       NULL};
 	posix_spawn_file_actions_t actions;
@@ -175,6 +174,8 @@ static int run_tool(const char *program, const char *argument, char *out, size_t
 	int pipes[2], rc, status = -1;
 	pid_t pid;
 
+	for (size_t i = 0; words[i] && i + 2 < sizeof(argv) / sizeof(argv[0]); i++)
+		argv[i + 1] = (char *)words[i];
 	out[0] = 0;
 	if (pipe2(pipes, O_CLOEXEC))
 		return -1;
@@ -192,6 +193,11 @@ static int run_tool(const char *program, const char *argument, char *out, size_t
 		status = doctor_tools_collect(pid, pipes[0], out, size);
 	close(pipes[0]);
 	return status;
+}
+
+static int run_tool(const char *program, const char *word, char *out, size_t size)
+{
+	return doctor_run(program, (const char *const[]){word, NULL}, out, size);
 }
 
 static void first_line(char *text)

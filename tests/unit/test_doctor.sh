@@ -317,6 +317,44 @@ tap_is "a criu that hangs is killed: degraded" "$? $(state criu)" "0 degraded"
 tap_like "a criu that hangs: the sentence" "$(says criu)" 'no end within'
 rm "$dir/bin/criu"
 
+# --- can jobs move?  By the agent's criu, not by that of PATH
+moving_criu() { # VERSION EXIT-OF-CHECK EXIT-OF-DIRTY-TRACKING
+	printf '#!/bin/sh\ncase "$*" in\n--version) echo "Version: %s" ;;\ncheck) echo "it lacks x"; exit %s ;;\n' "$1" "$2" >"$dir/bin/criu"
+	printf 'check\\ --feature\\ mem_dirty_track) exit %s ;;\nesac\n' "$3" >>"$dir/bin/criu"
+	chmod 755 "$dir/bin/criu"
+}
+moves() { jq -r '.checks[] | select(.check == "moves") | .'"$1" "$dir/json"; }
+without() { setpriv --bounding-set -sys_resource --inh-caps -sys_resource "$dir/iocom" doctor --json --no-agent --config "$config" >"$dir/json"; }
+configure "criu = $dir/bin/criu"
+moving_criu 4.1 0 0
+if [ $((0x$(awk '$1 == "CapEff:" { print $2 }' /proc/self/status) >> 24 & 1)) -eq 1 ]; then
+	doctor
+	tap_is "jobs of all users move: ok" "$(state moves) $(moves users)" "ok true"
+else
+	tap_skip "jobs of all users move: ok" "root lacks CAP_SYS_RESOURCE"
+fi
+without
+tap_is "without CAP_SYS_RESOURCE: degraded" "$? $(state moves) $(moves users)" "0 degraded false"
+tap_like "the sentence" "$(says moves)" "^criu 4.1 moves running jobs away, but only root's come here"
+tap_is "the next step" "$(moves advice)" "start the agent with CAP_SYS_RESOURCE"
+tap_is "dirty pages are tracked" "$(moves dirty_tracking)" true
+moving_criu 4.1 0 1
+doctor
+tap_is "they are not" "$(moves dirty_tracking)" false
+tap_like "the sentence" "$(says moves)" "does not track what they write"
+moving_criu 4.1 1 0
+doctor
+tap_is "its check fails" "$? $(state moves) $(says moves)" "0 degraded running jobs cannot move: this kernel lacks what criu needs: it lacks x"
+moving_criu 3.17 0 0
+doctor
+tap_like "an old one" "$(state moves) $(says moves)" "^degraded .*criu 3.17 is too old, 4.0 is the oldest"
+chmod 757 "$dir/bin/criu"
+doctor
+tap_like "one that others may write" "$(state moves) $(says moves)" "^degraded running jobs cannot move: .*bin/criu"
+rm "$dir/bin/criu"
+doctor
+tap_like "the setting names none" "$(state moves) $(moves advice)" "^degraded correct .criu."
+
 # --- the network part, while no agent runs
 configure "listen = 127.0.0.1" "port = $port" "net_user = root"
 doctor --no-agent

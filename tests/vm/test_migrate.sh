@@ -80,6 +80,8 @@ both_know() { knows n1 && knows n2; }
 ok "two agents hear of each other" soon 60 both_know
 both_know || exit 1
 
+ok "doctor says that jobs of all users can move" says '"users": *true' on n1 root doctor --json
+
 # --- a detached job, there and back ---
 # It counts, and reads from a file and writes to another as it goes.
 cat >/var/tmp/anna/job <<'END'
