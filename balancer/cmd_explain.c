@@ -163,6 +163,14 @@ static void print_moved_outcome(const json_t *move, const json_t *record)
 	printf("  From then on it took %s.\n", span);
 }
 
+/* Member NAME of MOVE without what a terminal would obey; OUT has SIZE bytes. */
+static const char *move_text(const json_t *move, const char *name, char *out, size_t size)
+{
+	snprintf(out, size, "%s", listing_string(move, name));
+	utf8_plain(out);
+	return out;
+}
+
 /* The job's moves between nodes, if it has any. */
 static void print_moves(const json_t *moves, const json_t *record)
 {
@@ -171,18 +179,20 @@ static void print_moves(const json_t *moves, const json_t *record)
 
 	json_array_foreach (moves, i, move) {
 		const char *state = listing_string(move, "state");
-		const char *from = listing_string(move, "from");
-		const char *to = listing_string(move, "to");
-		char span[32], cause[320];
+		char span[32], cause[320], from[IOCOM_NAME_MAX], to[IOCOM_NAME_MAX], why[256];
 
+		move_text(move, "from", from, sizeof(from));
+		move_text(move, "to", to, sizeof(to));
+		move_text(move, "why", why, sizeof(why));
 		move_cause(cause, sizeof(cause), move);
+		utf8_plain(cause);
 		listing_span(span, sizeof(span), listing_number(move, "frozen_ms"));
 		if (!strcmp(state, "resumed"))
 			printf("It moved from %s to %s%s: frozen for %s, %.1f MB.\n", from, to,
 			       cause, span, listing_number(move, "bytes") / 1e6);
 		else if (!strcmp(state, "aborted"))
 			printf("It stayed at %s and did not move to %s%s: %s.\n", from, to, cause,
-			       listing_string(move, "why"));
+			       why);
 		else
 			printf("It is on its way from %s to %s%s.\n", from, to, cause);
 		if (!strcmp(state, "resumed") && i + 1 == json_array_size(moves))

@@ -86,6 +86,7 @@ int guest_new(struct guest **out, const struct guest_config *config, struct ioco
 	}
 	guest->config = *config;
 	guest->base = config->base;
+	guest->began_ns = loop_real_ns(config->base->loop);
 	guest->ports = &guest->config.ports;
 	guest->launcher = config->launcher;
 	guest->jobs_dir = config->jobs_dir;

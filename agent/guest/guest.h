@@ -202,7 +202,9 @@ struct guest_running {
 	bool may_move;	   /* it can, and is not on its way */
 	bool moves;	   /* it is on its way */
 	bool came;	   /* from another node, where it ran before */
-	uint64_t since_ns; /* its start here, CLOCK_REALTIME */
+	uint64_t since_ns; /* since when it is counted here, CLOCK_REALTIME */
+	/* What it did at other nodes before, at the reference speed. */
+	double before_cpu_ms, before_requests;
 };
 /* Fills OUT, which has room for MAX; returns how many. */
 size_t guest_running(const struct guest *guest, struct guest_running *out, size_t max);

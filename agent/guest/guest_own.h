@@ -41,6 +41,7 @@ struct guest {
 	struct launch_spare spare; /* a shim waiting for the next job */
 	struct loop_timer respare; /* delays the next spare until a job has begun */
 	uint64_t chores;
+	uint64_t began_ns;	       /* CLOCK_REALTIME */
 	struct question_thread *calls; /* of nodes where jobs go (guest_move.c); NULL: none yet */
 	struct moving *moving;	       /* they wait for their shims */
 	msgpack_sbuffer order_packed;  /* the last answer to PEER_MOVABLE */

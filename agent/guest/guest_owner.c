@@ -28,8 +28,10 @@
 #include "user/clock.h"
 #include "user/record.h"
 
-#define OWNER_SHIM_LATE_NS (2 * CLOCK_NS_PER_S) /* by then a supervisor has killed its job */
-#define PTS_MAJOR	   136			/* of /dev/pts/0 to 255; seven more follow */
+#define OWNER_SHIM_LATE_NS (2 * CLOCK_NS_PER_S)	 /* by then a supervisor has killed its job */
+#define OWNER_AGAIN_NS	   (5 * CLOCK_NS_PER_S)	 /* until home is asked again to move a job */
+#define OWNER_MOVE_LATE_NS (30 * CLOCK_NS_PER_S) /* past its grace, for one that is on its way */
+#define PTS_MAJOR	   136			 /* of /dev/pts/0 to 255; seven more follow */
 #define PTS_MAJORS	   8
 
 static bool guest_owner_counts(const struct guest *guest, const struct job *job)
@@ -105,6 +107,7 @@ void guest_owner_found(struct guest *guest, struct job *job)
 	uint64_t most_ns = loop_boot_ns(guest->base->loop) + OWNER_GRACE_MAX_S * CLOCK_NS_PER_S;
 	struct record_expelled kept;
 	int dir = guest_owner_record(guest, job);
+	uint64_t now_ns;
 	int rc = dir;
 
 	if (dir >= 0) {
@@ -122,6 +125,9 @@ void guest_owner_found(struct guest *guest, struct job *job)
 	memcpy(job->expelled.why, kept.why, sizeof(kept.why));
 	job->expelled.due_ns = kept.due_ns < most_ns ? kept.due_ns : most_ns;
 	job->expelled.asked = kept.asked;
+	now_ns = most_ns - OWNER_GRACE_MAX_S * CLOCK_NS_PER_S;
+	if (job->expelled.due_ns > now_ns)
+		job->expelled.stay_ns = now_ns + (job->expelled.due_ns - now_ns) / 2;
 	log_write(guest->base->log, LOG_L_INFO, "job %s of uid %u from %s: still %s",
 		  job->order.job, (unsigned)job->order.uid, job->order.home, kept.why);
 }
@@ -131,16 +137,17 @@ static void guest_owner_away_told(void *arg, const char *name, bool moves, const
 	struct guest *guest = arg;
 	struct job *job = jobs_find(&guest->jobs, name);
 
-	if (job && !moves)
-		job->expelled.stay_ns = 0;
-	if (!moves)
-		log_write(guest->base->log, LOG_L_INFO, "job %s does not move, and is ended: %s",
-			  name, why);
+	if (!job || moves)
+		return;
+	/* Its home may be busy, or start again: until the time is up it is asked again. */
+	job->expelled.away = false;
+	job->expelled.again_ns = loop_boot_ns(guest->base->loop) + OWNER_AGAIN_NS;
+	log_provoked(guest->base->log, LOG_L_INFO, "job %s does not move yet: %s", name, why);
 }
 
 /*
  * A job that can move goes on elsewhere, if there is a place.  Returns true while that is not known
- * yet; then nothing else is done to it until its grace is over.
+ * yet: then nothing else is done to it.  A signal would go along with a job that is on its way.
  */
 static bool guest_owner_sends_away(struct guest *guest, struct job *job, uint64_t now)
 {
@@ -148,15 +155,17 @@ static bool guest_owner_sends_away(struct guest *guest, struct job *job, uint64_
 	bool moves = job->move.number || job->move.held;
 	struct iocom_err err = {0};
 
-	if (now >= job->expelled.due_ns || (now >= job->expelled.stay_ns && !moves))
-		return false;
 	job->expelled.began |= moves;
-	if (job->expelled.began && !moves) /* it was on its way, and stayed */
-		return false;
-	if (job->expelled.away)
+	if (moves)
+		return now < job->expelled.due_ns + OWNER_MOVE_LATE_NS;
+	if (job->expelled.began || now >= job->expelled.stay_ns || guest_move_hindrance(job))
+		return false; /* it was on its way and stayed, or there is no time, or it cannot */
+	if (job->expelled.away || now < job->expelled.again_ns)
 		return true;
 	job->expelled.away = true;
-	return !guest_away(guest, job->order.job, &why, guest_owner_away_told, guest, &err);
+	if (guest_away(guest, job->order.job, &why, guest_owner_away_told, guest, &err))
+		guest_owner_away_told(guest, job->order.job, false, err.text);
+	return true;
 }
 
 static void guest_owner_signal(struct guest *guest, struct job *job, uint64_t now)

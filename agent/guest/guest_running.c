@@ -25,7 +25,9 @@ static void running_fill(const struct guest *guest, const struct job *job,
 		.may_move = !guest_move_hindrance(job) && !job->expelled.why[0],
 		.moves = job->move.number || job->move.held,
 		.came = job->order.move != 0,
-		.since_ns = job->start_ns,
+		.since_ns = job->running_ns ? job->running_ns : guest->began_ns,
+		.before_cpu_ms = job->order.done_cpu_ms,
+		.before_requests = job->order.done_requests,
 	};
 	memcpy(out->policy, job->order.policy, sizeof(out->policy));
 	memcpy(out->job, job->order.job, sizeof(out->job));

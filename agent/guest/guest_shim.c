@@ -32,6 +32,8 @@ static void guest_shim_started(struct guest *guest, struct job *job, const struc
 		return;
 	}
 	guest->base->counters->jobs_started += job->state != JOB_RUNNING;
+	if (job->state != JOB_RUNNING && !job->found)
+		job->running_ns = loop_real_ns(guest->base->loop);
 	job->state = JOB_RUNNING;
 	job->pid = e->pid;
 	job->cgroup_id = e->cgroup_id;

@@ -42,6 +42,7 @@ struct job {
 	enum job_state state;
 	uint64_t lease_until_ns; /* CLOCK_BOOTTIME */
 	uint64_t start_ns;	 /* CLOCK_REALTIME */
+	uint64_t running_ns;	 /* the same, since when its load is counted here */
 	pid_t pid;
 	uint64_t cgroup_id;
 	int leash;
@@ -69,8 +70,9 @@ struct job {
 		char why[160];	 /* what its user reads; "": its node's owner lets it stay */
 		uint64_t due_ns; /* SIGKILL, CLOCK_BOOTTIME */
 		bool asked, killed;
-		uint64_t stay_ns; /* until then it may leave for another node instead */
-		bool away, began; /* its home was asked for that; it began to move */
+		uint64_t stay_ns;  /* until then it may leave for another node instead */
+		uint64_t again_ns; /* when its home is asked for that again */
+		bool away, began;  /* its home was asked for that; it began to move */
 	} expelled;
 
 	struct iocom_load load; /* cumulative */

@@ -14,6 +14,8 @@
 #define MOVE_ONE_HELD_NS (30 * CLOCK_NS_PER_S)
 /* Nobody holds it: has the source begun at all? */
 #define MOVE_SILENT_NS (60 * CLOCK_NS_PER_S)
+/* Whatever its nodes say: a shim gives up before. */
+#define MOVE_MOST_NS (720 * CLOCK_NS_PER_S)
 
 struct home_moving *moving_find(const struct home *home, const char *job)
 {
@@ -32,7 +34,7 @@ struct home_moving *moving_new(struct home *home, const char *job, const struct 
 		return NULL;
 	m->home = home;
 	m->move = *move;
-	m->since_ns = loop_boot_ns(home->base->loop);
+	m->since_ns = m->begun_ns = loop_boot_ns(home->base->loop);
 	snprintf(m->job, sizeof(m->job), "%s", job);
 	m->next = home->moves;
 	home->moves = m;
@@ -348,6 +350,10 @@ void home_move_chores(struct home *home)
 		next = m->next;
 		if (m->decided || m->asking)
 			continue;
+		if (now - m->begun_ns >= MOVE_MOST_NS) {
+			moving_give_up(m, "it took too long");
+			continue;
+		}
 		if (m->source_held && !m->target_held && age_ns >= MOVE_ONE_HELD_NS) {
 			snprintf(why, sizeof(why), "node %s does not say that it has it",
 				 m->move.target);

@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cluster/cluster_view.h"
 #include "agent/home/home_move_own.h"
+#include "user/clock.h"
 #include "user/pack.h"
+
+#define MOVE_REST_NS (10 * CLOCK_NS_PER_S) /* between two moves of a job that nodes want */
 
 /* --- asking the nodes ------------------------------------------------------------------------ */
 
@@ -47,7 +51,9 @@ static void moving_begun(void *arg, int rc, const struct peer_answer *answer, co
 	struct home_moving *m = arg;
 	char text[PEER_TEXT_MAX + 80];
 
-	if (!moving_heard(m) || (!rc && answer->ok))
+	if (!moving_heard(m))
+		return;
+	if (!rc && answer->ok)
 		return;
 	if (!rc) {
 		moving_give_up(m, answer->text);
@@ -82,6 +88,18 @@ static int moving_send(struct home_moving *m, const struct peer_grant *grant, st
 
 static int moving_try(struct home_moving *m, struct iocom_err *err);
 
+/* The target counts it from GRANT's vector on; until then this node's decisions do. */
+static void moving_charge(const struct home_moving *m, const struct peer_grant *grant)
+{
+	struct view_charge charge = {.boot_id = grant->boot_id,
+				     .sequence = grant->sequence,
+				     .since_ns = loop_boot_ns(m->home->base->loop)};
+
+	snprintf(charge.node, sizeof(charge.node), "%s", m->move.target);
+	need_request(&m->order->need, &charge.request);
+	(void)cluster_view_charge(m->home->view, &charge);
+}
+
 static void moving_admitted(void *arg, int rc, const struct peer_answer *answer, const char *why)
 {
 	struct home_moving *m = arg;
@@ -91,6 +109,8 @@ static void moving_admitted(void *arg, int rc, const struct peer_answer *answer,
 	if (!moving_heard(m))
 		return;
 	if (!rc && answer->grant.granted) {
+		moving_charge(m, &answer->grant);
+		moving_tell(m, &m->move, "");
 		rc = moving_send(m, &answer->grant, &err);
 		if (rc)
 			moving_give_up(m, err.text);
@@ -149,13 +169,16 @@ static int moving_admit(struct home_moving *m, const struct peer_answer *answer,
 	if (rc)
 		return rc;
 	snprintf(m->move.state, sizeof(m->move.state), "asked");
-	moving_tell(m, &m->move, "");
+	if (!*m->move.cause) /* a node that wants it to leave hears if there is a place */
+		moving_tell(m, &m->move, "");
 	snprintf(m->order->home, sizeof(m->order->home), "%s", home->base->set->name);
 	snprintf(m->order->home_address, sizeof(m->order->home_address), "%s",
 		 home->base->set->address);
 	m->order->home_port = home->base->set->port;
 	m->order->move = m->move.number;
-	m->order->forced = true;
+	/* Who names a node wants it there; a policy's choice must have room. */
+	m->order->forced = !m->nchoices && !*m->move.cause;
+	m->order->home_io = m->order->home_cpu = 0; /* of its first placement */
 	m->order->durable = true;
 	m->order->hops++;
 	return moving_try(m, err);
@@ -304,14 +327,47 @@ static void away_begun(void *arg, const struct journal_move *move, const char *w
 	struct away *a = arg;
 	const struct home_ports *ports = a->home->ports;
 
-	a->answer.ok = move != NULL;
-	if (!move)
-		peer_answer_refuse(&a->answer, "%s", why);
+	a->answer.ok = move && strcmp(move->state, "aborted") != 0;
+	if (!a->answer.ok)
+		peer_answer_refuse(&a->answer, "%s", move ? move->text : why);
 	a->told = true;
 	if (!a->ticket)
 		return; /* within home_on_away */
 	ports->answer(ports->ask_arg, a->ticket, PEER_AWAY, &a->answer);
 	free(a);
+}
+
+static size_t away_count(const struct home *home)
+{
+	size_t n = 0;
+
+	for (const struct home_moving *m = home->moves; m; m = m->next)
+		n += *m->move.cause != 0;
+	return n;
+}
+
+/* What a node may want: users' moves must find room beside these, and a job some rest. */
+static int away_check(struct home *home, const struct peer_request *r, struct iocom_err *err)
+{
+	uint64_t now_ns = loop_real_ns(home->base->loop);
+	const struct peer_away *away = &r->away;
+	struct journal_move last;
+	struct view_policy policy;
+
+	if (strcmp(away->cause, "owner") != 0 && view_policy_parse(away->cause, &policy, NULL))
+		return iocom_err_set(err, -EINVAL, "the cause is no policy, and not the owner");
+	if (*away->node && strcmp(away->node, home->base->set->name) != 0 &&
+	    !matrix_find(home->matrix, away->node))
+		return iocom_err_set(err, -EHOSTUNREACH, "the node where it should go is unknown");
+	if (away_count(home) >= HOME_MOVES_MAX / 2) {
+		home->base->counters->moves_refused++;
+		return iocom_err_set(err, -EAGAIN, "many jobs are on their way; try again");
+	}
+	if (!journal_move_get(home->journal, r->job, 0, &last, err) && last.decided_ns &&
+	    now_ns < last.decided_ns + MOVE_REST_NS)
+		return iocom_err_set(err, -EAGAIN, "it was moved, or was to move, a moment ago");
+	err->text[0] = 0;
+	return 0;
 }
 
 int home_on_away(void *arg, const struct peer_request *r, uint64_t ticket,
@@ -337,6 +393,8 @@ int home_on_away(void *arg, const struct peer_request *r, uint64_t ticket,
 				   r->from);
 	}
 	snprintf(move.target, sizeof(move.target), "%s", r->away.node);
+	if (!rc)
+		rc = away_check(home, r, &err);
 	if (!rc)
 		rc = home_move_begin(home, r->job, &move, away_begun, a, &err);
 	if (rc)

@@ -6,6 +6,7 @@
  * whose user had named a node, this node's own policy chooses.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,11 +50,13 @@ static void choices_by_policy(struct home_moving *m, const struct rules_plan *pl
 static bool choose_least(struct home_moving *m, const struct rules_expectation *values, uint32_t n)
 {
 	const struct cluster_view *view = m->home->view;
+	bool known = need_is_known(&m->order->need);
 	uint32_t best = UINT32_MAX;
 	double least = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		double value = values[i].known ? values[i].there_ms
+			       : known	       ? INFINITY
 					       : cluster_view_vector(view, i)->run_queue;
 
 		if (!choice_fits(m, i) || (best != UINT32_MAX && value >= least))

@@ -23,7 +23,7 @@ struct home_moving {
 	bool asking; /* a node has not answered yet: the struct must stay */
 	/* Who holds it, and since when (CLOCK_BOOTTIME).  Both must, or it does not go on there. */
 	bool source_held, target_held;
-	uint64_t since_ns;
+	uint64_t since_ns, begun_ns;
 	/* Questions of the two nodes that wait for the decision; 0: none. */
 	uint64_t source_ticket, target_ticket;
 	bool decided;

@@ -13,13 +13,16 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 17u + o->keyed + o->renews + o->durable + o->data + !!*o->shared +
-				      !!o->gang_tasks + o->oversubscribe + !!o->move +
-				      o->migratable);
+	msgpack_pack_map(&pk, 17u + (o->move ? 2 : 0) + o->keyed + o->renews + o->durable +
+				      o->data + !!*o->shared + !!o->gang_tasks + o->oversubscribe +
+				      !!o->move + o->migratable);
 	if (o->migratable)
 		pack_bool(&pk, "migratable", true);
-	if (o->move)
+	if (o->move) {
 		pack_u64(&pk, "move", o->move);
+		pack_f64(&pk, "done_cpu_ms", o->done_cpu_ms);
+		pack_f64(&pk, "done_requests", o->done_requests);
+	}
 	if (o->gang_tasks)
 		pack_u64(&pk, "gang_tasks", o->gang_tasks);
 	if (o->oversubscribe)
@@ -75,6 +78,18 @@ void job_order_forget(struct job_order *o)
 	o->keyed = o->renews = false;
 }
 
+/* What only jobs have that came from another node.  Returns 0 or -EBADMSG. */
+static int order_take_move(struct job_order *o, const msgpack_object *map)
+{
+	if (!unpack_get(map, "move"))
+		return 0;
+	if (unpack_u64(map, "move", &o->move) || unpack_f64(map, "done_cpu_ms", &o->done_cpu_ms) ||
+	    !(o->done_cpu_ms >= 0) || unpack_f64(map, "done_requests", &o->done_requests) ||
+	    !(o->done_requests >= 0))
+		return -EBADMSG;
+	return 0;
+}
+
 /* What only parts of gangs have.  Returns 0 or -EBADMSG. */
 static int order_take_gang(struct job_order *o, const msgpack_object *map)
 {
@@ -105,7 +120,7 @@ int job_order_unpack(struct job_order *o, const msgpack_object *map)
 	    (unpack_get(map, "shared") &&
 	     unpack_str(map, "shared", o->shared, sizeof(o->shared))) ||
 	    (unpack_get(map, "data") && unpack_bool(map, "data", &o->data)) ||
-	    (unpack_get(map, "move") && unpack_u64(map, "move", &o->move)) ||
+	    order_take_move(o, map) ||
 	    (unpack_get(map, "migratable") && unpack_bool(map, "migratable", &o->migratable)) ||
 	    (unpack_get(map, "durable") && unpack_bool(map, "durable", &o->durable)) ||
 	    unpack_str(map, "class", o->class_name, sizeof(o->class_name)) ||

@@ -42,6 +42,9 @@ struct job_order {
 	bool oversubscribe;  /* the target's slots do not bind it */
 	/* It runs already and moves here: the number of the move at its home; 0: it begins here. */
 	uint64_t move;
+	/* What it had done before it came: computation at the reference speed, and disk requests.
+	 */
+	double done_cpu_ms, done_requests;
 	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */
 	double home_cpu; /* L_CPU of home with the job, if that decided; else 0 */
 };

@@ -12,10 +12,11 @@
 #include "user/clock.h"
 
 #define LOOK_NS	  (2 * CLOCK_NS_PER_S)
-#define SETTLE_NS (2 * CLOCK_NS_PER_S)	/* until loads show that a job has left */
-#define PERIODS	  4			/* but at least so many periods of the monitor */
-#define YOUNG_NS  (3 * CLOCK_NS_PER_S)	/* until it is seen what a job does */
-#define BEGIN_NS  (20 * CLOCK_NS_PER_S) /* by then home has let a job go */
+#define SETTLE_NS (2 * CLOCK_NS_PER_S)	 /* until loads show that a job has left */
+#define PERIODS	  4			 /* but at least so many periods of the monitor */
+#define YOUNG_NS  (3 * CLOCK_NS_PER_S)	 /* until it is seen what a job does */
+#define BEGIN_NS  (20 * CLOCK_NS_PER_S)	 /* by then home has let a job go */
+#define MOST_NS	  (750 * CLOCK_NS_PER_S) /* by then its shim has given up */
 #define MINUTE_NS (60 * CLOCK_NS_PER_S)
 #define FIXED_MS  300 /* f of 2.4 before the first move, as measured here */
 #define MB_PER_S  125 /* the same of the bandwidth, where the network's is not known */
@@ -47,6 +48,9 @@ struct moves {
 	char job[SPEC_JOB_MAX];
 	uint64_t asked_ns;
 	bool began;
+	char before[SPEC_JOB_MAX]; /* the last one, which may have left just now */
+	char named[SPEC_JOB_MAX];  /* by the look before */
+	char named_to[IOCOM_NAME_MAX];
 	size_t njobs; /* of the last look */
 	struct moves_rest rests[MOVES_RESTS_MAX];
 	size_t nrests;
@@ -183,6 +187,7 @@ static void moves_over(struct moves *m, uint64_t now)
 {
 	uint64_t settle_ns = (uint64_t)(PERIODS * m->base->set->period_s * CLOCK_NS_PER_S);
 
+	memcpy(m->before, m->job, sizeof(m->before));
 	m->job[0] = 0;
 	m->agreed = 0;
 	m->look_ns = now + (settle_ns > SETTLE_NS ? settle_ns : SETTLE_NS);
@@ -195,16 +200,19 @@ void moves_left(void *arg, const char *job, const char *target, uint64_t frozen_
 	uint64_t now = loop_boot_ns(m->base->loop);
 	double mb = (double)bytes / 1e6;
 
+	if (!*target) /* an agent that began meanwhile does not know */
+		return;
 	if (!node)
 		node = node_make(m, target);
 	node->used = ++m->number;
 	moves_cost_learn(&node->cost, mb, (double)frozen_ms);
-	if (strcmp(m->job, job) != 0)
+	if (strcmp(m->job, job) != 0 && strcmp(m->before, job) != 0)
 		return;
 	budget_expire(m, now);
 	if (m->nmade < MOVES_BUDGET_MAX)
 		m->made[m->nmade++] = (struct moves_made){now, mb};
-	moves_over(m, now);
+	if (!strcmp(m->job, job))
+		moves_over(m, now);
 }
 
 /* --- a look ------------------------------------------------------------------------------- */
@@ -315,6 +323,16 @@ static void look_ask(struct moves *m, const struct moves_look *l, const struct r
 		moves_told(m, job->job, false, err.text);
 }
 
+/* Whether the look before named JOB and NODE, too. */
+static bool look_agrees(struct moves *m, const char *job, const char *node)
+{
+	bool agrees = !strcmp(m->named, job) && !strcmp(m->named_to, node);
+
+	snprintf(m->named, sizeof(m->named), "%s", job);
+	snprintf(m->named_to, sizeof(m->named_to), "%s", node);
+	return agrees;
+}
+
 /* Returns true if a job of L's policy should leave; it does if the looks agree. */
 static bool look_decide(struct moves *m, struct moves_look *l)
 {
@@ -333,6 +351,8 @@ static bool look_decide(struct moves *m, struct moves_look *l)
 		m->base->counters->policy_moves_held++;
 		return false;
 	}
+	if (!look_agrees(m, l->jobs[move.task]->job, cluster_view_vector(l->view, move.to)->name))
+		m->agreed = 0;
 	if (++m->agreed >= AGREE)
 		look_ask(m, l, &move, why);
 	return true;
@@ -384,7 +404,7 @@ static bool moves_watch(struct moves *m, const struct guest_running *jobs, size_
 		return false;
 	while (i < n && strcmp(jobs[i].job, m->job) != 0)
 		i++;
-	if (i < n && jobs[i].moves) {
+	if (i < n && jobs[i].moves && now - m->asked_ns < MOST_NS) {
 		m->began = true;
 		return true;
 	}

@@ -9,13 +9,13 @@
 void moves_task(const struct guest_running *job, double cpu_speed, double ran_ms, double disk_ms,
 		struct rules_task *t)
 {
-	double cpu_ms = fmax(job->cpu_ms * cpu_speed, TASK_LEAST_MS);
-	double requests = job->requests + job->faults;
+	double here = job->requests + job->faults, requests = here + job->before_requests;
+	double cpu_ms = fmax(job->cpu_ms * cpu_speed + job->before_cpu_ms, TASK_LEAST_MS);
 	double done = cpu_ms + requests * disk_ms, whole = 2 * done, share = 0.5;
 	double moved_kb = job->moved_mb * 1e3;
 
 	*t = (struct rules_task){
-		.io_per_ms = ran_ms > 0 ? requests / ran_ms : 0,
+		.io_per_ms = ran_ms > 0 ? here / ran_ms : 0,
 		.request_kb = job->requests > 0 ? moved_kb / job->requests : 0,
 		.memory_mb = job->memory_mb,
 	};

@@ -449,6 +449,8 @@ static void give_reason(struct rules_plan *plan, const struct rules_reason *why)
 	if (why->criterion == RULES_C_MIGRANT || why->criterion == RULES_C_MIGRANT_AGE) {
 		if (plan->nreasons < RULES_REASONS_MAX)
 			plan->reasons[plan->nreasons++] = *why;
+		else if (why->holds) /* the one that decides is always told */
+			plan->reasons[RULES_REASONS_MAX - 1] = *why;
 		plan->refused[why->criterion] += !why->holds;
 	}
 }

@@ -554,12 +554,68 @@ static void test_away(void **state)
 	(void)state;
 	assert_int_equal(away("n2", "n4", &a), PEERS_LATER);
 	movable("iocm-pm");
-	assert_true(ngiven == 1 && given[0].ticket == 21 && given[0].answer.ok);
+	assert_int_equal(ngiven, 0); /* it may find no place yet */
 	assert_string_equal(the_move()->cause, "iocm-pm");
 	assert_true(the_move()->here_ms == 9 && the_move()->there_ms == 4 &&
 		    the_move()->cost_ms == 2);
 	admits("n4", true);
+	assert_true(ngiven == 1 && given[0].ticket == 21 && given[0].answer.ok);
 	begins();
+}
+
+/* All nodes refuse: whoever wants it to leave hears that, and asks no more for a while. */
+static void test_away_finds_no_place(void **state)
+{
+	struct peer_answer a = {0};
+
+	(void)state;
+	assert_int_equal(away("n2", "n4", &a), PEERS_LATER);
+	movable("iocm-pm");
+	admits("n4", false);
+	pass_ms(1000);
+	assert_true(ngiven == 1 && !given[0].answer.ok);
+	assert_non_null(strstr(given[0].answer.text, "is full"));
+	assert_int_equal(away("n2", "n4", &a), 0);
+	assert_non_null(strstr(a.text, "a moment ago"));
+	pass_ms(11000);
+	assert_int_equal(away("n2", "n4", &a), PEERS_LATER);
+	question.open = false;
+}
+
+/* What a node says is checked before it gets anywhere. */
+static void test_away_of_a_liar(void **state)
+{
+	struct peer_request r = {.type = PEER_AWAY,
+				 .job = JOB,
+				 .from = "n2",
+				 .away = {"\033[2J", "iocm-pm", 9, 4, 2}};
+	struct peer_answer a = {0};
+
+	(void)state;
+	assert_int_equal(home_on_away(home, &r, 21, &a), 0);
+	assert_false(a.ok);
+	strcpy(r.away.node, "n3");
+	strcpy(r.away.cause, "\033[2J");
+	assert_int_equal(home_on_away(home, &r, 21, &a), 0);
+	assert_false(a.ok);
+	assert_int_equal(nasked, 0);
+}
+
+/* A source that never lets go, and never says so, does not keep its place for ever. */
+static void test_takes_too_long(void **state)
+{
+	(void)state;
+	asks("n3");
+	movable("iocm-pm");
+	admits("n3", true);
+	begins();
+	for (int i = 0; i < 13; i++) {
+		pass_ms(61000);
+		if (question.open)
+			answer(0, &(struct peer_answer){.text = "it is on its way already"}, "");
+	}
+	assert_string_equal(the_move()->state, "aborted");
+	assert_int_equal(home_moves_count(home), 0);
 }
 
 static void test_away_refused(void **state)
@@ -605,6 +661,9 @@ int main(void)
 		TEST(test_source_loses_it_while_the_target_holds_it),
 		TEST(test_after_a_restart),
 		TEST(test_away),
+		TEST(test_away_finds_no_place),
+		TEST(test_away_of_a_liar),
+		TEST(test_takes_too_long),
 		TEST(test_away_refused),
 	};
 	int rc;

@@ -35,8 +35,8 @@ int belongings_owner_of(struct belongings_owner *owner, gid_t **groups, pid_t pi
  *          capability; all namespaces are the node's or INIT's
  *   what   descriptors, mappings, programs, directories: the path leads OWNER to the same file,
  *          and OWNER may use it as the process does
- *   kinds  no io_uring, no named pipe, no device but /dev/null and its like, no terminal, no deleted file and no
- *          socket with a name in a file system: criu would make or fill them as root
+ *   kinds  no io_uring, no named pipe, no device but /dev/null and its like, no terminal, no
+ * deleted file and no socket with a name in a file system: criu would make or fill them as root
  *
  * Returns 0; -EPERM, -EACCES or -ENOTSUP with a sentence about the job in ERR ("it has ..."); other
  * negative errno if it could not be checked.
