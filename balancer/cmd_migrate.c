@@ -65,7 +65,7 @@ int cmd_migrate(int argc, char **argv)
 
 	if (job_command_option(&command, argc, argv, "h", options) == JOB_COMMAND_LEAVE)
 		return command.status;
-	if (argc - optind < 1 || argc - optind > 2) {
+	if (argc - optind < 1 || argc - optind > 2 || !*argv[argc - 1]) {
 		fprintf(stderr, "iocom migrate: name one job, and at most one node\n");
 		return 2;
 	}
@@ -92,7 +92,7 @@ int cmd_migrate(int argc, char **argv)
 	if (command.json && !json_dumpf(move, stdout, JSON_COMPACT))
 		putchar('\n');
 	else if (!command.json)
-		migrate_print(argv[optind], move);
+		migrate_print(listing_string(answer, "job"), move);
 	json_decref(answer);
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

@@ -139,6 +139,9 @@ static int moving_decide(struct home_moving *m, const char *state, const char *w
 		return rc;
 	m->move = move;
 	m->decided = true;
+	log_write(m->home->base->log, LOG_L_INFO, "job %s %s from %s to %s%s%.200s", m->job,
+		  strcmp(state, "resumed") ? "does not move" : "moves", move.source, move.target,
+		  *why ? ": " : "", why);
 	moving_await_disk(m);
 	return 0;
 }

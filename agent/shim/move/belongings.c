@@ -344,7 +344,7 @@ static int flags_of(pid_t pid, const char *fd)
 }
 
 /* Descriptors that are no files, by the names that the kernel gives them. */
-static int check_name(const struct check *c, const char *name)
+static int check_link(const struct check *c, const char *name)
 {
 	uint64_t inode;
 
@@ -370,7 +370,7 @@ static int add_descriptor(struct check *c, pid_t pid, const char *fd)
 	rc = flags < 0 ? -EPROTO : link_read(link, &path);
 	if (rc)
 		return rc;
-	rc = check_name(c, path);
+	rc = check_link(c, path);
 	if (rc) {
 		free(path);
 		return rc;
