@@ -147,7 +147,8 @@ $(BUILD)/iocom-shim: $(BUILD)/obj/agent/shim/main.o $(call archives,shim user)
 $(BUILD)/iocom-init: $(BUILD)/obj/agent/init/main.o $(BUILD)/obj/agent/init/init.o $(call archives,user)
 	$(call link,$^)
 
-$(BUILD)/iocom-hold: $(BUILD)/obj/agent/init/hold_main.o $(BUILD)/obj/agent/init/hold.o $(BUILD)/obj/agent/init/cover_proc.o
+$(BUILD)/iocom-hold: $(BUILD)/obj/agent/init/hold_main.o $(BUILD)/obj/agent/init/hold.o $(BUILD)/obj/agent/init/cover_proc.o \
+		$(BUILD)/obj/user/memory_mount.o
 	$(call link,$^)
 
 $(BUILD)/iocom-tasks: $(BUILD)/obj/agent/tasks/main.o $(call archives,tasks user)

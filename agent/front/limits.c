@@ -22,10 +22,10 @@
 #include "agent/guest/tickets.h"
 #include "agent/guest/user_limits.h"
 #include "agent/home/home_move.h"
-#include "agent/moves/moves.h"
 #include "agent/home/learn.h"
 #include "agent/home/progress.h"
 #include "agent/jobs/leases.h"
+#include "agent/moves/moves.h"
 #include "agent/measure/links.h"
 #include "agent/owner/owner_part.h"
 #include "user/clock.h"
@@ -69,6 +69,29 @@ static void limits_kept(struct front *front, const struct guest_counts *guest,
 	memcpy(out, list, sizeof(list));
 }
 
+/* Jobs that move: what users and nodes ask of home, and what policies look at. */
+#define LIMITS_MOVES 6
+static void limits_moves(const struct front *front, const struct guest_counts *guest,
+			 const struct home_counts *home, struct limit out[LIMITS_MOVES])
+{
+	struct moves_counts moves = {0};
+
+	if (front->moves)
+		moves_count(front->moves, &moves);
+	const struct limit list[LIMITS_MOVES] = {
+		{"moves", home->moves, HOME_MOVES_MAX, COUNTED(moves_refused)},
+		{"jobs_movable", moves.jobs, MOVES_JOBS_MAX, COUNTED(moves_left_out)},
+		{"jobs_left_alone", moves.rests, MOVES_RESTS_MAX, .turns = true,
+		 COUNTED(moves_rests_replaced)},
+		{"nodes_moved_to", moves.nodes, MOVES_NODES_MAX, .turns = true,
+		 COUNTED(moves_nodes_replaced)},
+		{"moves_in_a_minute", moves.budget, MOVES_BUDGET_MAX, COUNTED(policy_moves_held)},
+		{"move_calls", guest->move_calls, MOVE_CALLS_MAX, COUNTED(moves_refused)},
+	};
+
+	memcpy(out, list, sizeof(list));
+}
+
 size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 {
 	const struct peers *peers = front->peers;
@@ -76,13 +99,10 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 	const struct gate_counts net = net_part_counts(peers->net);
 	struct guest_counts guest;
 	struct home_counts home;
-	struct moves_counts moves = {0};
 	uint64_t descriptors, descriptors_max;
 	guest_count(front->guest, &guest);
 	descriptors_count(&descriptors, &descriptors_max);
 	home_count(front->home, &home);
-	if (front->moves)
-		moves_count(front->moves, &moves);
 	const struct limit list[] = {
 		{"jobs", guest.jobs, JOBS_MAX, COUNTED(admissions_refused)},
 		{"jobs_of_a_user", LIMIT_UNKNOWN, front->base->set->user_jobs_max,
@@ -162,22 +182,16 @@ size_t limits_list(struct front *front, struct limit out[LIMITS_LISTED])
 		 COUNTED(forwarded_refused)},
 		{"jobs_controlled", front->feedback ? feedback_jobs(front->feedback) : 0,
 		 FEEDBACK_JOBS_MAX, COUNTED(feedback_left_out)},
-		{"moves", home.moves, HOME_MOVES_MAX, COUNTED(moves_refused)},
-		{"jobs_movable", moves.jobs, MOVES_JOBS_MAX, COUNTED(moves_left_out)},
-		{"jobs_left_alone", moves.rests, MOVES_RESTS_MAX, .turns = true,
-		 COUNTED(moves_rests_replaced)},
-		{"nodes_moved_to", moves.nodes, MOVES_NODES_MAX, .turns = true,
-		 COUNTED(moves_nodes_replaced)},
-		{"moves_in_a_minute", moves.budget, MOVES_BUDGET_MAX, COUNTED(policy_moves_held)},
-		{"move_calls", guest.move_calls, MOVE_CALLS_MAX, COUNTED(moves_refused)},
 		{"replays", guest.replays, REPLAYS_MAX, COUNTED(replays_refused)},
 	};
 
-	_Static_assert(sizeof(list) / sizeof(*list) + LIMITS_KEPT <= LIMITS_LISTED,
+	_Static_assert(sizeof(list) / sizeof(*list) + LIMITS_KEPT + LIMITS_MOVES <= LIMITS_LISTED,
 		       "all have room");
 	memcpy(out, list, sizeof(list));
-	limits_kept(front, &guest, out + sizeof(list) / sizeof(*list));
-	return sizeof(list) / sizeof(*list) + LIMITS_KEPT;
+	out += sizeof(list) / sizeof(*list);
+	limits_kept(front, &guest, out);
+	limits_moves(front, &guest, &home, out + LIMITS_KEPT);
+	return sizeof(list) / sizeof(*list) + LIMITS_KEPT + LIMITS_MOVES;
 }
 
 json_t *limits_json(struct front *front)

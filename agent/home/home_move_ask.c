@@ -51,9 +51,7 @@ static void moving_begun(void *arg, int rc, const struct peer_answer *answer, co
 	struct home_moving *m = arg;
 	char text[PEER_TEXT_MAX + 80];
 
-	if (!moving_heard(m))
-		return;
-	if (!rc && answer->ok)
+	if (!moving_heard(m) || (!rc && answer->ok))
 		return;
 	if (!rc) {
 		moving_give_up(m, answer->text);

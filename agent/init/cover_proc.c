@@ -13,30 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "user/memory_mount.h"
+
 /* Returns a copy of the mount at /proc, which is not mounted anywhere, or negative errno. */
 static int proc_copy(void)
 {
 	int fd = open_tree(AT_FDCWD, "/proc", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
-}
-
-static int cover_make(void)
-{
-	int fs = fsopen("tmpfs", FSOPEN_CLOEXEC), fd = -1, rc = 0;
-
-	if (fs < 0)
-		return -errno;
-	if (fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) ||
-	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
-		rc = -errno;
-	if (!rc) {
-		fd = fsmount(fs, FSMOUNT_CLOEXEC,
-			     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-		rc = fd < 0 ? -errno : 0;
-	}
-	close(fs);
-	return rc ? rc : fd;
 }
 
 static int cover_open_dir(int at, const char *path, DIR **dir)
@@ -195,7 +179,7 @@ int cover_proc(pid_t init)
 		rc = job < 0 ? job : 0;
 	}
 	if (!rc) {
-		cover = cover_make();
+		cover = memory_mount(NULL, "0755");
 		rc = cover < 0 ? cover : 0;
 	}
 	if (!rc)

@@ -19,7 +19,7 @@
 #define MOST_NS	  (750 * CLOCK_NS_PER_S) /* by then its shim has given up */
 #define MINUTE_NS (60 * CLOCK_NS_PER_S)
 #define FIXED_MS  300 /* f of 2.4 before the first move, as measured here */
-#define MB_PER_S  125 /* the same of the bandwidth, where the network's is not known */
+#define MB_PER_S  125 /* b, assumed beside the first moves to a node */
 #define AGREE	  2   /* looks in a row that must name a job */
 
 struct moves_rest {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * What moves cost, as the moves from here to a node have shown: the frozen time c = f + m/b of
- * MODEL 2.4, by the least squares of what is known, in which each further move halves the weight of
- * five before it.  Before the first move two assumed ones count, and ever less later.
+ * MODEL 2.4, by the least squares of what is known, in which five further moves halve the weight of
+ * each.  Before the first move two assumed ones count, and ever less later.
  */
 #ifndef IOCOM_MOVES_COST_H
 #define IOCOM_MOVES_COST_H

@@ -8,26 +8,17 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <string.h>
+
+#include "user/library.h"
 
 int audit_load(struct audit_library *library)
 {
-	struct {
-		const char *name;
-		void *to;
-	} wanted[] = {
+	const struct library_symbol wanted[] = {
 		{"audit_open", &library->open},
 		{"audit_encode_nv_string", &library->encode},
 		{"audit_log_user_message", &library->send},
 	};
 	void *handle = dlopen("libaudit.so.1", RTLD_NOW | RTLD_LOCAL);
 
-	for (size_t i = 0; handle && i < sizeof(wanted) / sizeof(*wanted); i++) {
-		void *symbol = dlsym(handle, wanted[i].name);
-
-		if (!symbol)
-			return -ENOENT;
-		memcpy(wanted[i].to, &symbol, sizeof(symbol));
-	}
-	return handle ? 0 : -ENOENT;
+	return handle ? library_symbols(handle, wanted, sizeof(wanted) / sizeof(*wanted)) : -ENOENT;
 }

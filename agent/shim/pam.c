@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/shim/child.h"
+#include "user/library.h"
 #include "user/pam_service.h"
 
 #define PAM_LATE_MS 20000 /* time to report a module that did not answer */
@@ -51,10 +52,7 @@ struct process {
 
 static int pam_load(struct pam *pam, struct iocom_err *err)
 {
-	struct {
-		const char *name;
-		void *to;
-	} wanted[] = {
+	const struct library_symbol wanted[] = {
 		{"pam_start_confdir", &pam->start},  {"pam_end", &pam->end},
 		{"pam_set_item", &pam->set_item},    {"pam_acct_mgmt", &pam->account},
 		{"pam_setcred", &pam->credentials},  {"pam_open_session", &pam->open},
@@ -67,15 +65,9 @@ static int pam_load(struct pam *pam, struct iocom_err *err)
 		return iocom_err_set(err, -ENOENT,
 				     "PAM is required (pam = on), but libpam is missing: %s",
 				     dlerror());
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-		void *symbol = dlsym(pam->library, wanted[i].name);
-
-		if (!symbol)
-			return iocom_err_set(err, -ENOENT,
-					     "PAM is required, but this libpam is too old: %s",
-					     dlerror());
-		memcpy(wanted[i].to, &symbol, sizeof(symbol));
-	}
+	if (library_symbols(pam->library, wanted, sizeof(wanted) / sizeof(*wanted)))
+		return iocom_err_set(err, -ENOENT,
+				     "PAM is required, but this libpam is too old: %s", dlerror());
 	return 0;
 }
 

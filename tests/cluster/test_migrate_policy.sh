@@ -6,15 +6,13 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
 . tests/lib/pair.sh
-CRIU=${IOCOM_CRIU:-$(bash tests/lib/criu.sh 2>/dev/null)} || tap_skip_all "there is no criu"
-[ -n "$CRIU" ] || tap_skip_all "there is no criu"
+pair_criu || tap_skip_all "there is no criu"
 pair_begin
 pair_munged n1 && pair_munged n2 || tap_skip_all "munged does not start"
 # n1 keeps what is submitted there, so that its load is what policies that migrate are for.
-pair_agent n1 n2 --criu "$CRIU" --allow-root yes --hop-max 0 --cpu-threshold 1 --moves-pause-s 4 ||
-	tap_skip_all "the agent does not start"
-pair_agent n2 n1 --criu "$CRIU" --allow-root yes --moves-pause-s 4 || tap_skip_all "the agent does not start"
-until_true 20 pair_sees n1 2 && until_true 20 pair_sees n2 2 || tap_skip_all "the agents do not see each other"
+pair_mover n1 --hop-max 0 --cpu-threshold 1 --moves-pause-s 4 && pair_mover n2 --moves-pause-s 4 ||
+	tap_skip_all "the agents do not start"
+until_true 20 pair_meet || tap_skip_all "the agents do not see each other"
 
 cd / || exit 1
 # Prints the name of a job with POLICY at n1 that computes until FILE is there, and then ends with 7.

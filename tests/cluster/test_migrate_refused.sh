@@ -6,8 +6,8 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
 . tests/lib/pair.sh
-CRIU=${IOCOM_CRIU:-$(bash tests/lib/criu.sh 2>/dev/null)} || tap_skip_all "there is no criu"
-[ -n "$CRIU" ] || tap_skip_all "there is no criu"
+pair_criu || tap_skip_all "there is no criu"
+CRIU=$PAIR_CRIU
 pair_begin
 pair_munged n1 && pair_munged n2 || tap_skip_all "munged does not start"
 # The target's criu: what $PAIR/there/WORD says is done before the real one does WORD.
@@ -19,9 +19,8 @@ exec $CRIU "\$@"
 END
 chmod 755 "$PAIR/criu"
 there() { printf '%s\n' "$2" >"$PAIR/there/$1" && chmod 755 "$PAIR/there/$1"; } # WORD SCRIPT
-pair_agent n1 n2 --criu "$CRIU" --allow-root yes && pair_agent n2 n1 --criu "$PAIR/criu" --allow-root yes ||
-	tap_skip_all "the agents do not start"
-until_true 20 pair_sees n1 2 && until_true 20 pair_sees n2 2 || tap_skip_all "the agents do not see each other"
+pair_mover n1 && PAIR_CRIU=$PAIR/criu pair_mover n2 || tap_skip_all "the agents do not start"
+until_true 20 pair_meet || tap_skip_all "the agents do not see each other"
 
 cd / || exit 1
 # A job that does something (Python) and then says each 10 ms how often it has been round.

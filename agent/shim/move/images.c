@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "user/memory_mount.h"
+
 /* What the kernel could give to programs now, in bytes; UINT64_MAX: it does not say. */
 static uint64_t images_available(void)
 {
@@ -28,30 +30,10 @@ static uint64_t images_available(void)
 	return bytes;
 }
 
-static int images_mount(uint64_t bytes)
-{
-	int fs = fsopen("tmpfs", FSOPEN_CLOEXEC), fd = -1, rc = 0;
-	char size[24];
-
-	if (fs < 0)
-		return errno == ENOSYS ? -ENOTSUP : -errno;
-	snprintf(size, sizeof(size), "%" PRIu64, bytes);
-	if (fsconfig(fs, FSCONFIG_SET_STRING, "size", size, 0) ||
-	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0700", 0) ||
-	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
-		rc = -errno;
-	if (!rc) {
-		fd = fsmount(fs, FSMOUNT_CLOEXEC,
-			     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-		rc = fd < 0 ? -errno : 0;
-	}
-	close(fs);
-	return rc ? rc : fd;
-}
-
 int images_make(struct images *images, uint64_t bytes, struct iocom_err *err)
 {
 	uint64_t available = images_available();
+	char size[24];
 
 	*images = (struct images){.fd = -1};
 	if (available < IMAGES_SPARE_BYTES || bytes > available - IMAGES_SPARE_BYTES)
@@ -59,7 +41,8 @@ int images_make(struct images *images, uint64_t bytes, struct iocom_err *err)
 				     "it needs %" PRIu64
 				     " MiB of memory for its images, and %" PRIu64 " MiB are free",
 				     bytes >> 20, available >> 20);
-	images->fd = images_mount(bytes);
+	snprintf(size, sizeof(size), "%" PRIu64, bytes);
+	images->fd = memory_mount(size, "0700");
 	if (images->fd < 0)
 		return iocom_err_set(err, images->fd, "cannot make room for its images: %s",
 				     strerror(-images->fd));

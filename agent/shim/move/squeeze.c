@@ -3,8 +3,10 @@
 #include "agent/shim/move/squeeze.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "user/library.h"
 
 #define LEVEL 1 /* the fastest that is no special case */
 
@@ -23,10 +25,7 @@ struct squeeze {
 
 static int squeeze_load(struct squeeze *s)
 {
-	const struct {
-		const char *name;
-		void *to;
-	} wanted[] = {
+	const struct library_symbol wanted[] = {
 		{"ZSTD_createCCtx", &s->packer_new}, {"ZSTD_createDCtx", &s->unpacker_new},
 		{"ZSTD_freeCCtx", &s->packer_free},  {"ZSTD_freeDCtx", &s->unpacker_free},
 		{"ZSTD_compressCCtx", &s->pack},     {"ZSTD_decompressDCtx", &s->unpack},
@@ -34,14 +33,8 @@ static int squeeze_load(struct squeeze *s)
 	};
 
 	s->library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-		void *symbol = s->library ? dlsym(s->library, wanted[i].name) : NULL;
-
-		if (!symbol)
-			return -1;
-		memcpy(wanted[i].to, &symbol, sizeof(symbol));
-	}
-	return 0;
+	return s->library ? library_symbols(s->library, wanted, sizeof(wanted) / sizeof(*wanted))
+			  : -ENOENT;
 }
 
 struct squeeze *squeeze_new(void)
