@@ -7,6 +7,8 @@
 # time, those that measure or decide by how busy the machine is. Named parts run in the given order.
 # AGAIN=1: a failed test of those parts that measure a real machine runs once more at the end,
 # alone, and that counts; the first failure is listed as UNSTEADY, because such a test has a defect.
+# IOCOM_CHECK_UNTIL=SECOND, since the epoch: all shall have ended by then. On a machine so slow that
+# there is no time for a part that can be left out, it is, and listed as LEFT OUT, one skipped.
 set -uo pipefail
 build=${1:-build}
 shift
@@ -40,6 +42,7 @@ passed=0 failed=0 skipped=0
 failures=() # failed tests, listed again at the end
 read=()     # the logs of this run
 unsteady=() # tests that failed at first
+left_out=() # parts for which there was no time
 # Parts whose tests run beside a real kernel, clocks and disks, which others use as well. In the
 # others a failure is a failure.
 machine=" shim attack liveness bpf testbed cluster decisions run chaos record mix effect vm "
@@ -49,6 +52,33 @@ postponed=()
 # Minutes that each test of a part may take: far more than it takes, for it guards against a test
 # that hangs, and a machine that others use may be eight times slower for a while.
 declare -A minutes=([static]=12 [unit]=9 [sim]=9 [fuzz]=15 [shim]=8 [attack]=6 [liveness]=8 [bpf]=4 [testbed]=5 [cluster]=12 [decisions]=10 [run]=10 [chaos]=8 [record]=6 [asan]=15 [mix]=13 [effect]=6 [mpi]=4 [vm]=15 [tsan]=6)
+
+# Seconds that parts of the daily run take on two processors that nobody else uses.
+declare -A typical=([static]=100 [unit]=200 [sim]=60 [shim]=130 [asan]=400 [fuzz]=300 [vm]=300 [cluster]=1100 [attack]=200 [chaos]=300 [testbed]=30 [liveness]=60 [decisions]=120 [bpf]=60 [record]=60 [mix]=240 [effect]=120)
+can_be_left=" chaos vm record mix effect "
+# Seconds kept for the parts that cannot be left out, and for failed tests that run again.
+reserve=900
+
+time_left() { echo $((${IOCOM_CHECK_UNTIL:-9999999999} - $(date +%s))); }
+
+# How many hundredths of the typical time the parts so far have taken, at least 100.
+expected=0 elapsed=0
+slowness() {
+	local percent=100
+	[ "$expected" -eq 0 ] || percent=$((100 * elapsed / expected))
+	echo $((percent > 100 ? percent : 100))
+}
+
+# Returns true if there is time for PART, or it cannot be left out.
+time_for() { # PART
+	local needs=$((${typical[$1]:-0} * $(slowness) / 100)) left
+	left=$(time_left)
+	[[ $can_be_left == *" $1 "* ]] && [ $((needs + reserve)) -gt "$left" ] || return 0
+	left_out+=("$1: it would take some $needs s here, and $left s are left for all")
+	skipped=$((skipped + 1))
+	echo "  left out: no time"
+	return 1
+}
 
 # Prints the failed results of a TAP log on one line, each with what the test said of it: cmocka
 # prints fail_msg's text before the result, and where it failed behind it.
@@ -81,7 +111,13 @@ run_postponed() {
 	local again=("${postponed[@]}") name
 	AGAIN=
 	[ ${#again[@]} -eq 0 ] || echo "== what failed, once more"
+	reserve=0
 	for name in "${again[@]}"; do
+		if [ "$(time_left)" -lt 60 ]; then
+			failed=$((failed + 1))
+			failures+=("$name: it failed at first, and no time is left to run it again")
+			continue
+		fi
 		eval "run ${part_of[$name]} $name ${command_of[$name]}"
 	done
 }
@@ -134,6 +170,14 @@ running() { jobs -rp | grep -cvxF "$(printf '%s\n' "${lanes[@]}")"; }
 prefix=""
 sanitized=()
 
+# Prints the seconds that a test of PART may take.
+limit() { # PART
+	local left most=$((${minutes[$1]} * 60))
+	left=$(time_left)
+	[ "$left" -ge 10 ] || left=10
+	echo $((left < most ? left : most))
+}
+
 run() { # PART NAME COMMAND...
 	local part=$1 name=$prefix$2 log
 	shift 2
@@ -153,7 +197,7 @@ run() { # PART NAME COMMAND...
 		began=$SECONDS
 		[ "$wide$lane" = 1 ] ||
 			export IOCOM_TESTBED_MARK=${IOCOM_TESTBED_MARK:-iocom}-t$lane$((${#read[@]} + ${#begun[@]}))
-		timeout --kill-after=20 "${minutes[$part]}m" env --default-signal=INT,QUIT "$@" \
+		timeout --kill-after=20 "$(limit "$part")" env --default-signal=INT,QUIT "$@" \
 			>"$log" 2>&1 </dev/null
 		echo "$? $((SECONDS - began))" >"$log.end"
 	) &
@@ -278,6 +322,7 @@ part_vm() {
 	run_command vm vm/fetch bash tests/vm/fetch.sh
 	# shellcheck source=tests/vm/suites.sh
 	. tests/vm/suites.sh
+	export IOCOM_VM_SECONDS=${IOCOM_VM_SECONDS:-$(limit vm)}
 	for suite in "${suites[@]}"; do
 		while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
 		remember vm "vm/$suite" bash tests/vm/guest.sh "$build" "$suite"
@@ -337,9 +382,12 @@ run_parts() { # PART...
 	local part began_part
 	for part in "$@"; do
 		echo "== $part (budget ${minutes[$part]} min a test)"
+		time_for "$part" || continue
 		began_part=$SECONDS
 		"part_$part"
 		took+="$part $((SECONDS - began_part)), "
+		elapsed=$((elapsed + SECONDS - began_part))
+		expected=$((expected + ${typical[$part]:-0}))
 	done
 }
 
@@ -361,7 +409,7 @@ apart() { # LANE PART...
 state() {
 	local name
 	echo "((passed += $passed, failed += $failed, skipped += $skipped))"
-	for name in failures read unsteady postponed; do
+	for name in failures read unsteady postponed left_out; do
 		local -n list=$name
 		[ ${#list[@]} -eq 0 ] || echo "$name+=(${list[*]@Q})"
 	done
@@ -400,6 +448,7 @@ took+="again $((SECONDS - began_part))"
 accuracy=$(bash tests/lib/accuracy-table.sh "${read[@]}")
 [ -z "$accuracy" ] || printf '== the monitor beside known truth\n%s\n' "$accuracy"
 echo "== $((SECONDS / 60)) min $((SECONDS % 60)) s; seconds a part: $took"
+[ ${#left_out[@]} -eq 0 ] || printf 'LEFT OUT %s\n' "${left_out[@]}"
 [ ${#unsteady[@]} -eq 0 ] || printf 'UNSTEADY %s\n' "${unsteady[@]}"
 [ ${#failures[@]} -eq 0 ] || printf 'FAILED %s\n' "${failures[@]}"
 echo "$passed passed, $failed failed, $skipped skipped"

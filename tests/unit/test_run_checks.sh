@@ -8,6 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/tap.sh
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+unset IOCOM_CHECK_UNTIL
 mkdir -p "$dir/tests/lib" "$dir/tests/attack" "$dir/tests/fuzz"
 cp tests/lib/run-checks.sh tests/lib/accuracy-table.sh tests/lib/tap.sh "$dir/tests/lib/"
 chmod -R a+rX "$dir"
@@ -47,6 +48,29 @@ tap_like "... and keeps its output" "$(cat "$dir/build/log/attack_test_liveness.
 tap_is "who fails twice has failed" "$(checks 2 1 liveness)" 1
 tap_is "... once" "$(ending)" "0 passed, 1 failed, 0 skipped"
 tap_is "what needs no real machine runs once" "$(checks 1 1 fuzz)" 1
+
+# An end that is near: what can be left out is, the rest gets what time there is.
+until_in() { export IOCOM_CHECK_UNTIL=$(($(date +%s) + $1)); }
+mkdir -p "$dir/tests/effect"
+echo 'print("ok 1 - stub")' >"$dir/tests/effect/test_units.py"
+until_in 30
+tap_is "a part that can be left out is, when time is short" "$(checks 0 1 effect)" 0
+tap_is "... and counts as skipped" "$(ending)" "0 passed, 0 failed, 1 skipped"
+tap_like "... and is listed with the reason" "$(cat "$dir/out")" '^LEFT OUT effect: it would take some [0-9]+ s here, and (29|30) s are left for all$'
+tap_is "one that cannot be left out runs" "$(checks 0 1 liveness)" 0
+tap_is "a failed test that has no time to run again has failed" "$(checks 1 1 liveness)" 1
+tap_like "... and says so" "$(named)" "FAILED attack/test_liveness.sh: it failed at first, and no time is left to run it again"
+until_in 3600
+tap_is "with time enough the part runs" "$(checks 0 1 effect)" 0
+tap_is "... and counts" "$(ending)" "1 passed, 0 failed, 0 skipped"
+until_in 1
+sleeper="$dir/tests/attack/test_liveness.sh"
+cp "$sleeper" "$dir/liveness"
+echo 'sleep 60; echo "ok 1 - slept"' >"$sleeper"
+tap_is "a test that would last longer than the whole is ended" "$(checks 0 "" liveness)" 1
+tap_like "... and says why" "$(cat "$dir/out")" "attack/test_liveness.sh: over its budget"
+cp "$dir/liveness" "$sleeper"
+unset IOCOM_CHECK_UNTIL
 
 # The sanitizers' build is one of the parts; its tests are told which build they are to use.
 mkdir -p "$dir/tests/unit"
