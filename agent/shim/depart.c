@@ -175,8 +175,8 @@ static int mover_save(const struct shim *shim, const struct criu *criu, struct i
 	if (!rc)
 		rc = images_make(images, resident_bytes(&shim->group) + IMAGES_EXTRA_BYTES, err);
 	if (!rc)
-		rc = criu_dump(criu, shim->child.pid, shim->group.v2, images->path, DEPART_DUMP_MS,
-			       err);
+		rc = criu_dump(criu, shim->child.pid, shim->order.uid, shim->group.v2, images->path,
+			       DEPART_DUMP_MS, err);
 	if (!rc && !cgroup_frozen(&shim->group))
 		rc = iocom_err_set(err, -EIO, "somebody let it go on while it was saved");
 	if (!rc)

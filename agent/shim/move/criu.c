@@ -286,18 +286,17 @@ static int criu_uncover_proc(void)
 }
 
 /*
- * In a process of its own: runs criu in the job's namespace, over whose /proc it lays the node's
- * (agent/init/hold.h).  The job is frozen and sees none of it.  Neither this
- * process nor criu ends with who began it: a criu that is killed leaves its code in the job.
+ * In a process of its own: runs criu in the job's namespace, over whose /proc it lays the node's,
+ * and of whose processes COVER, if any, tells iocom-hold (agent/init/hold.h).  The job is frozen
+ * and sees none of it.  Neither this process nor criu ends with who began it: a criu that is killed
+ * leaves its code in the job.
  */
 static void criu_dump_there(const struct criu *criu, pid_t init, const char *const *words,
-			    unsigned limit_ms)
+			    char *cover, unsigned limit_ms)
 {
-	char cover[32]; /* agent/init/hold.h */
 	int status;
 	pid_t pid;
 
-	snprintf(cover, sizeof(cover), "IOCOM_COVER=%d", init);
 	if (criu_enter(init) ||
 	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		_exit(STATUS_SETUP);
@@ -353,36 +352,26 @@ bool criu_is_inside(const char *group)
 	return found;
 }
 
-int criu_dump(const struct criu *criu, pid_t init, const char *group, const char *dir,
+int criu_dump(const struct criu *criu, pid_t init, uid_t uid, const char *group, const char *dir,
 	      unsigned limit_ms, struct iocom_err *err)
 {
-	char number[16], script[PATH_MAX];
-	const char *const words[] = {"criu",
-				     "dump",
-				     "-t",
-				     number,
-				     "-D",
-				     dir,
-				     "-o",
-				     DUMP_LOG,
-				     "-v2",
-				     "--freeze-cgroup",
-				     group,
-				     "--leave-running",
+	char number[16], script[PATH_MAX], cover[32];
+	const char *const words[] = {"criu", "dump", "-t", number, "-D", dir, "-o", DUMP_LOG, "-v2",
+				     "--freeze-cgroup", group, "--leave-running",
 				     "--manage-cgroups=ignore",
-				     "--action-script",
-				     script,
-				     NULL};
+				     /* Each call of it costs time: root needs none. */
+				     uid ? "--action-script" : NULL, script, NULL};
 	int status;
 	pid_t pid;
 
 	if (beside(script, "iocom-hold"))
 		return iocom_err_set(err, -ENAMETOOLONG, "its script has too long a path");
 	snprintf(number, sizeof(number), "%d", init);
+	snprintf(cover, sizeof(cover), "IOCOM_COVER=%d", init);
 	criu_forget_log(dir, DUMP_LOG);
 	pid = fork();
 	if (!pid)
-		criu_dump_there(criu, init, words, limit_ms);
+		criu_dump_there(criu, init, words, uid ? cover : NULL, limit_ms);
 	if (pid < 0)
 		return iocom_err_set(err, -errno, "cannot make a process for criu: %s",
 				     strerror(errno));

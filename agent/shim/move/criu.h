@@ -8,8 +8,8 @@
  *             "go", and criu ends the processes if nobody does
  *
  * criu is root's; the images are the memory of the job and belong into a directory of root alone.
- * It works in the job's mount namespace, where /proc shows the node's processes, too
- * (agent/init/cover_proc.h).
+ * It works in the job's mount namespace, where /proc shows the node's processes, too; for a job
+ * that is not root's, both (agent/init/cover_proc.h).
  */
 #ifndef IOCOM_SHIM_CRIU_H
 #define IOCOM_SHIM_CRIU_H
@@ -53,11 +53,11 @@ struct criu_pipe {
 int criu_pipe_name(struct criu_pipe *pipe, pid_t pid, int fd);
 
 /*
- * Writes the images of the job with first process INIT, whose frozen cgroup is at path GROUP, to
- * DIR within LIMIT_MS.  Returns 0; -ETIMEDOUT; -ENOTSUP: the job has something that cannot be
- * saved, which ERR names; other negative errno.
+ * Writes the images of the job of user UID with first process INIT, whose frozen cgroup is at path
+ * GROUP, to DIR within LIMIT_MS.  Returns 0; -ETIMEDOUT; -ENOTSUP: the job has something that
+ * cannot be saved, which ERR names; other negative errno.
  */
-int criu_dump(const struct criu *criu, pid_t init, const char *group, const char *dir,
+int criu_dump(const struct criu *criu, pid_t init, uid_t uid, const char *group, const char *dir,
 	      unsigned limit_ms, struct iocom_err *err);
 
 /*
