@@ -190,8 +190,9 @@ bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benc
 	@for b in $^; do echo "== $${b##*/}"; $$b || exit 1; done
 
 .PHONY: bench-migration
-bench-migration: all $(BUILD)/tests/tools/work ## how long a job is frozen when it moves, by size, and IOCM-PM against IOCM-RE on long jobs (root, 20 minutes); SIZES="1 16", MOVES=9, PASSES=5 (0: no policies)
-	@IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/migration.sh
+bench-migration: all $(BUILD)/tests/tools/work ## how long a job is frozen when it moves, by size, also at 1 Gbit/s, and IOCM-PM against IOCM-RE on long jobs (root, 25 minutes); SIZES="1 16", LINK_SIZES=, MOVES=9, PASSES=5 (0: no policies)
+	@IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/migration.sh loopback
+	@IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/migration.sh link
 	@[ "$${PASSES:-5}" = 0 ] || IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/moving.sh
 
 .PHONY: bench-decision

@@ -19,7 +19,6 @@ echo "# the moments of the kills: SEED=$SEED"
 at() { local node=$1; shift; timeout 90 "$TESTBED" exec "$node" -- "$@"; }
 ms() { echo $((${EPOCHREALTIME//[.,]/} / 1000)); }
 pause() { sleep "0.$(printf %03d $((RANDOM % $1)))"; } # MS: at random, shorter than this
-median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
 # --- agents -----------------------------------------------------------------------------------
 # n1 to n3 run in the testbed's directories, xK in ours, in the namespaces of nK.

@@ -85,3 +85,6 @@ free_ports() {
 	while grep -qx "$((2000 + block))" <<<"$used"; do block=$(((block + 1) % 1000)); done
 	echo $((20000 + block * 10))
 }
+
+# The median of numbers on standard input, one a line.
+median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
