@@ -171,6 +171,29 @@ static const char *move_text(const json_t *move, const char *name, char *out, si
 	return out;
 }
 
+/* Says of one move of a job what became of it. */
+static void print_move(const json_t *move)
+{
+	const char *state = listing_string(move, "state");
+	char span[32], cause[320], from[IOCOM_NAME_MAX], to[IOCOM_NAME_MAX], why[256], line[1024];
+
+	move_text(move, "from", from, sizeof(from));
+	move_text(move, "to", to, sizeof(to));
+	move_text(move, "why", why, sizeof(why));
+	move_cause(cause, sizeof(cause), move);
+	utf8_plain(cause);
+	listing_span(span, sizeof(span), listing_number(move, "frozen_ms"));
+	if (!strcmp(state, "resumed"))
+		snprintf(line, sizeof(line), "It moved from %s to %s%s: frozen for %s, %.1f MB.",
+			 from, to, cause, span, listing_number(move, "bytes") / 1e6);
+	else if (!strcmp(state, "aborted"))
+		snprintf(line, sizeof(line), "It stayed at %s and did not move to %s%s: %s.", from,
+			 to, cause, why);
+	else
+		snprintf(line, sizeof(line), "It is on its way from %s to %s%s.", from, to, cause);
+	listing_wrap(stdout, line, 2);
+}
+
 /* The job's moves between nodes, if it has any. */
 static void print_moves(const json_t *moves, const json_t *record)
 {
@@ -178,24 +201,9 @@ static void print_moves(const json_t *moves, const json_t *record)
 	size_t i;
 
 	json_array_foreach (moves, i, move) {
-		const char *state = listing_string(move, "state");
-		char span[32], cause[320], from[IOCOM_NAME_MAX], to[IOCOM_NAME_MAX], why[256];
-
-		move_text(move, "from", from, sizeof(from));
-		move_text(move, "to", to, sizeof(to));
-		move_text(move, "why", why, sizeof(why));
-		move_cause(cause, sizeof(cause), move);
-		utf8_plain(cause);
-		listing_span(span, sizeof(span), listing_number(move, "frozen_ms"));
-		if (!strcmp(state, "resumed"))
-			printf("It moved from %s to %s%s: frozen for %s, %.1f MB.\n", from, to,
-			       cause, span, listing_number(move, "bytes") / 1e6);
-		else if (!strcmp(state, "aborted"))
-			printf("It stayed at %s and did not move to %s%s: %s.\n", from, to, cause,
-			       why);
-		else
-			printf("It is on its way from %s to %s%s.\n", from, to, cause);
-		if (!strcmp(state, "resumed") && i + 1 == json_array_size(moves))
+		print_move(move);
+		if (!strcmp(listing_string(move, "state"), "resumed") &&
+		    i + 1 == json_array_size(moves))
 			print_moved_outcome(move, record);
 	}
 }
@@ -210,7 +218,6 @@ static int cmd_explain_print(const json_t *answer, struct iocom_err *err)
 	const char *took = explain_took(buffer, sizeof(buffer), record);
 
 	print_end(record);
-	print_moves(json_object_get(answer, "moves"), record);
 	if (!document) {
 		if (gang_part_of(listing_string(record, "job"), gang, NULL))
 			printf("It is a part of job %s, which was decided on as a whole%s%s.\n",
@@ -218,11 +225,13 @@ static int cmd_explain_print(const json_t *answer, struct iocom_err *err)
 		else
 			printf("No decision on it is kept%s%s.\n", took ? "; " : "",
 			       took ? took : "");
+		print_moves(json_object_get(answer, "moves"), record);
 		return listing_end();
 	}
 	if (!placement_read(&place, document, "the stored decision", err)) {
 		placement_text_print(&place, took, stdout);
 		gang_text_parts(record, place.gang, stdout);
+		print_moves(json_object_get(answer, "moves"), record);
 		print_vectors(&place);
 	}
 	placement_fini(&place);

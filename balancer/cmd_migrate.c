@@ -19,7 +19,8 @@ static const char help[] =
 	"it is frozen. If anything fails it goes on where it is.\n\n"
 	"  JOB              as `iocom jobs` lists it; last: your newest\n"
 	"  NODE             without it, the node that the job's policy chooses now\n"
-	"  --json           one JSON object: from, to, frozen_ms, dump_ms, bytes ...\n"
+	"  --json           one JSON object: from, to, state, frozen_ms, bytes ... also of a\n"
+	"                   move that began and did not come to its end\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"What cannot move, and what a move changes: iocom-run(1), MOVING JOBS.\n"
 	"exit status: 0; 1 it did not move, and goes on where it is; 2 usage\n";
@@ -86,6 +87,8 @@ int cmd_migrate(int argc, char **argv)
 			iocom_err_set(&err, -EREMOTE, "it goes on at node %s: %s",
 				      listing_string(move, "from"), listing_string(move, "why"));
 		fprintf(stderr, "iocom migrate: %s: %s\n", argv[optind], err.text);
+		if (move && command.json && !json_dumpf(move, stdout, JSON_COMPACT))
+			putchar('\n');
 		json_decref(answer);
 		return 1;
 	}

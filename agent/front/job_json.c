@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/base/accounts.h"
+#include "agent/home/home_move.h"
 #include "user/utf8.h"
 
 const char *job_json_user(struct job_json *l, uid_t uid)
@@ -45,7 +46,7 @@ static const char *job_json_state(const struct job_json *l, const struct journal
 	if (j->end_ns == 0 &&
 	    (guest_is_stopped(l->front->guest, j->job) || home_is_stopped(l->front->home, j->job)))
 		return "stopped";
-	return j->state;
+	return j->end_ns == 0 && home_is_moving(l->front->home, j->job) ? "moving" : j->state;
 }
 
 /* --- gangs --------------------------------------------------------------------------- */

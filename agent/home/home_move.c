@@ -26,6 +26,13 @@ struct home_moving *moving_find(const struct home *home, const char *job)
 	return m;
 }
 
+bool home_is_moving(const struct home *home, const char *job)
+{
+	const struct home_moving *m = moving_find(home, job);
+
+	return m && m->move.number && !m->over && strcmp(m->move.state, "aborted") != 0;
+}
+
 struct home_moving *moving_new(struct home *home, const char *job, const struct journal_move *move)
 {
 	struct home_moving *m = calloc(1, sizeof(*m));

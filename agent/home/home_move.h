@@ -37,6 +37,8 @@ int home_move(struct home *home, uid_t uid, const char *job, const char *node, h
 /* The caller of ARG has left: DONE is not called.  The move goes on. */
 void home_move_forget(struct home *home, const void *arg);
 size_t home_moves_count(const struct home *home);
+/* Returns true while JOB is on its way: it is asked to leave a node, and is to run at another. */
+bool home_is_moving(const struct home *home, const char *job);
 
 /* peers_handlers: a node, where a job runs, wants it to leave; the answer says if it moves. */
 int home_on_away(void *home, const struct peer_request *request, uint64_t ticket,

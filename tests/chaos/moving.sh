@@ -125,7 +125,7 @@ job_end() { # SLOT: waits for its end and judges it
 milliseconds() { sleep "$(printf '0.%03d' "$1")"; }
 node_of() { # SLOT: where it runs; empty if it does not
 	pair_on "${HOMES[$1]}" explain --json "${JOB[$1]}" |
-		jq -r '.record | select(.state == "running" or .state == "starting") | .node'
+		jq -r '.record | select(.state | IN("running", "starting", "moving")) | .node'
 }
 fault() { # WHAT SLOT FROM TO
 	local job=${JOB[$2]}

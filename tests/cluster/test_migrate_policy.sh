@@ -22,6 +22,7 @@ computes() { # POLICY FILE OPTION...
 }
 waits() { IOCOM_RUN_DIR=$PAIR/n1/run timeout 200 "$IOCOM_BUILD/iocom" wait "$1" >/dev/null 2>&1; } # JOB
 node_of() { pair_on n1 jobs --json | jq -r --arg j "$1" '.jobs[] | select(.job == $j) | .node'; } # JOB
+explained() { pair_on n1 explain "$1" | tr -s ' \n' ' '; } # JOB: in one line
 is_at() { [ "$(node_of "$1")" = "$2" ]; } # JOB NODE
 
 # --- by a policy ---
@@ -30,7 +31,7 @@ for policy in iocm-re iocm-re iocm-pm; do jobs+=("$(computes $policy "$PAIR/go" 
 jobs+=("$(computes iocm-pm "$PAIR/go")")
 tap_true "of four jobs, the one that can move and whose policy moves jobs leaves" until_true 30 is_at "${jobs[2]}" n2
 tap_true "it is counted" [ "$(pair_count n1 policy_moves)" -ge 1 ]
-explained=$(pair_on n1 explain "${jobs[2]}")
+explained=$(explained "${jobs[2]}")
 tap_like "explain says by which policy, and what that expected" "$explained" \
 	'It moved from n1 to n2, by iocm-pm, which expected [0-9.]+ (s|min|h|ks)?.* more at n1, .* at n2 and .* for the move: frozen for'
 tap_is "as JSON, too" "$(pair_on n1 explain --json "${jobs[2]}" | jq -r '.moves[0] | .cause, (.here_ms > .there_ms + .cost_ms)' | paste -sd ' ')" "iocm-pm true"
@@ -53,7 +54,7 @@ owner close >/dev/null
 owner --grace 20 expel >/dev/null 2>"$PAIR/owner"
 tap_is "the owner of n2 sends all guests away" "$? $(cat "$PAIR/owner")" "0 "
 tap_true "the one that can move goes on at n1" until_true 15 is_at "$guest" n1
-tap_like "explain says why" "$(pair_on n1 explain "$guest")" "It moved from n2 to n1, because the node's owner sent it away: frozen for"
+tap_like "explain says why" "$(explained "$guest")" "It moved from n2 to n1, because the node's owner sent it away: frozen for"
 waits "$other"
 tap_is "the one that cannot is told to end" "$?" 5
 waits "$guest"
@@ -70,7 +71,7 @@ sleep 0.5
 owner --grace 10 expel "$guest" >/dev/null 2>&1
 waits "$guest"
 tap_is "one that has a socket is told to end, before its grace is over" "$?" 6
-tap_like "after its move was tried" "$(pair_on n1 explain "$guest")" "It stayed at n2 and did not move to n1, because the node's owner sent it away: it has .*network"
+tap_like "after its move was tried" "$(explained "$guest")" "It stayed at n2 and did not move to n1, because the node's owner sent it away: it has .*network"
 tap_is "no agent complained" "$(grep -hE ' (error|critical):' "$PAIR"/n?/log | head -n 3)" ""
 pair_stop n1
 pair_stop n2

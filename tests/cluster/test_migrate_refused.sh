@@ -117,8 +117,12 @@ first=$!
 until_true 20 test -e "$PAIR/reached"
 said=$(pair_on n1 migrate "$job" n2 2>&1)
 tap_like "a second move of one job" "$? $said" "^1 iocom migrate: .*on its way already"
+state_of() { pair_on n1 jobs --json | jq -r --arg j "$1" '.jobs[] | select(.job == $j) | .state'; } # JOB
+tap_is "meanwhile it is listed as moving" "$(state_of "$job")" moving
 wait $first
 tap_is "the first one goes on" "$?" 0
+runs_again() { [ "$(state_of "$job")" = running ]; }
+tap_true "then as running" until_true 10 runs_again
 tap_true "and the job has missed no round" awk '$1 != NR - 1 { exit 1 }' "$PAIR/rounds"
 rm -f "$PAIR/there/restore" "$PAIR/reached"
 pair_on n1 kill -KILL "$job" >/dev/null
