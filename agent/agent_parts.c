@@ -23,6 +23,7 @@
 #include "user/clock.h"
 #include "user/monitor/monitor.h"
 #include "user/monitor/sample_names.h"
+#include "user/processor.h"
 #include "user/trust.h"
 
 /* --- measuring ------------------------------------------------------------------------ */
@@ -269,6 +270,7 @@ static int agent_make_guest(struct agent *a, struct iocom_err *err)
 		.names = a->names,
 		.user_limits = &a->user_limits,
 		.cpu_speed = a->set->cpu_speed,
+		.processor = processor_look("/proc/cpuinfo"),
 		.launcher = &launcher_shims,
 		.ports = {.arg = a,
 			  .owner = owner_admits,

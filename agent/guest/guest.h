@@ -21,6 +21,7 @@
 #include "agent/measure/pulse.h"
 #include "iocom/err.h"
 #include "user/channel/stream_hello.h"
+#include "user/processor.h"
 
 struct account;
 struct accounts;
@@ -71,6 +72,7 @@ struct guest_config {
 	struct sample_names *names;	 /* names of cgroups; NULL: none */
 	struct user_limits *user_limits; /* of jobs' users; NULL: none are set */
 	double cpu_speed;
+	processor_set processor;	 /* 0: not known, and any job may come */
 	const struct launcher *launcher; /* how shims are started and asked */
 	struct guest_ports ports;
 };

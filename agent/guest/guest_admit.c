@@ -123,6 +123,22 @@ static bool has_slots(const struct guest *guest, const struct job_order *order,
 	return false;
 }
 
+/* Returns true if the processor can do what a job that moves here may have found at its last one.
+ */
+static bool has_processor(const struct guest *guest, const struct job_order *order,
+			  struct peer_grant *g)
+{
+	char names[120], text[PEER_TEXT_MAX];
+	unsigned n =
+		processor_lacks(guest->config.processor, order->processor, names, sizeof(names));
+
+	if (!n)
+		return true;
+	snprintf(text, sizeof(text), "its processor lacks what the job may use: %s", names);
+	guest_admit_refuse(g, "processor", text);
+	return false;
+}
+
 /* Returns true if a job of this id is here already, and G says what that means. */
 static bool guest_admit_is_known(struct guest *guest, const struct job_order *order,
 				 struct peer_grant *g)
@@ -244,6 +260,8 @@ static int guest_admit_judge(struct guest *guest, const struct job_order *order,
 	struct account user;
 	int rc;
 
+	if (!has_processor(guest, order, g))
+		return 0;
 	if (!strcmp(order->home, set->name)) {
 		if (has_slots(guest, order, g) && has_place(guest, order, g))
 			lease(guest, order, g);

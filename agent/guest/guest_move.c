@@ -74,6 +74,7 @@ int guest_on_movable(void *arg, const struct peer_request *r, uint64_t ticket,
 	order = job->order;
 	job_order_forget(&order);		  /* the next attempt gets a secret of its own */
 	order.move = order.move ? order.move : 1; /* home gives it its number */
+	order.processor = guest->config.processor;
 	order.done_cpu_ms += (double)job->load.cpu_ns / 1e6 * guest->config.cpu_speed;
 	order.done_requests += (double)(job->load.explicit_ops + job->load.implicit_ops);
 	msgpack_sbuffer_destroy(&guest->order_packed);

@@ -13,7 +13,7 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, out, msgpack_sbuffer_write);
-	msgpack_pack_map(&pk, 17u + (o->move ? 2 : 0) + o->keyed + o->renews + o->durable +
+	msgpack_pack_map(&pk, 17u + (o->move ? 3 : 0) + o->keyed + o->renews + o->durable +
 				      o->data + !!*o->shared + !!o->gang_tasks + o->oversubscribe +
 				      !!o->move + o->migratable);
 	if (o->migratable)
@@ -22,6 +22,7 @@ void job_order_pack(const struct job_order *o, msgpack_sbuffer *out)
 		pack_u64(&pk, "move", o->move);
 		pack_f64(&pk, "done_cpu_ms", o->done_cpu_ms);
 		pack_f64(&pk, "done_requests", o->done_requests);
+		pack_u64(&pk, "processor", o->processor);
 	}
 	if (o->gang_tasks)
 		pack_u64(&pk, "gang_tasks", o->gang_tasks);
@@ -85,7 +86,8 @@ static int order_take_move(struct job_order *o, const msgpack_object *map)
 		return 0;
 	if (unpack_u64(map, "move", &o->move) || unpack_f64(map, "done_cpu_ms", &o->done_cpu_ms) ||
 	    !(o->done_cpu_ms >= 0) || unpack_f64(map, "done_requests", &o->done_requests) ||
-	    !(o->done_requests >= 0))
+	    !(o->done_requests >= 0) ||
+	    (unpack_get(map, "processor") && unpack_u64(map, "processor", &o->processor)))
 		return -EBADMSG;
 	return 0;
 }

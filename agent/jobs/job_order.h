@@ -12,6 +12,7 @@
 #include "iocom/vector.h"
 #include "balancer/view/need.h"
 #include "user/channel/secret.h"
+#include "user/processor.h"
 #include "user/shared_fs.h"
 #include "user/spec.h"
 
@@ -45,8 +46,9 @@ struct job_order {
 	/* What it had done before it came: computation at the reference speed, and disk requests.
 	 */
 	double done_cpu_ms, done_requests;
-	double home_io;	 /* L_IO of home with the job, if that decided; else 0 */
-	double home_cpu; /* L_CPU of home with the job, if that decided; else 0 */
+	processor_set processor; /* what it may use of the one where it runs; 0: not known */
+	double home_io;		 /* L_IO of home with the job, if that decided; else 0 */
+	double home_cpu;	 /* L_CPU of home with the job, if that decided; else 0 */
 };
 
 void job_order_pack(const struct job_order *order, msgpack_sbuffer *out);

@@ -137,6 +137,24 @@ wait $first
 tap_like "one that is killed meanwhile" "$? $(cat "$PAIR/first")" "^1 iocom migrate: .*(has ended|it goes on at node n1)"
 IOCOM_RUN_DIR=$PAIR/n1/run timeout 60 "$IOCOM_BUILD/iocom" wait "$job" >/dev/null 2>&1
 tap_is "and its end is told" "$?" 137
+
+# --- a target whose processor can do less, as its /proc says ---
+newest=$(grep -m 1 -E '^(flags|Features)' /proc/cpuinfo | tr ' ' '\n' | grep -xE 'avx2|sse4_2|crc32|aes' | head -n 1)
+sed "s/ $newest / /g; s/ $newest\$//" /proc/cpuinfo >"$PAIR/cpuinfo"
+mkdir "$PAIR/older"
+ln -s "$IOCOM_BUILD"/* "$PAIR/older/"
+rm "$PAIR/older/iocomd"
+printf '#!/bin/sh\nexec unshare -m sh -c '\''mount --bind "$0" /proc/cpuinfo && exec "$@"'\'' %s "%s" "$@"\n' "$PAIR/cpuinfo" \
+	"$IOCOM_BUILD/iocomd" >"$PAIR/older/iocomd"
+chmod 755 "$PAIR/older/iocomd"
+pair_stop n2
+IOCOM_BUILD=$PAIR/older pair_mover n2
+until_true 20 pair_meet
+refuses "a processor that can do less" "$plain" "node n2 cannot take it: its processor lacks what the job may use: $newest"
+pair_stop n2
+pair_mover n2
+until_true 20 pair_meet
+
 left() { find /sys/fs/cgroup -path "*$PAIR_SCOPE*" -path '*jobs/*' -type d -name 'n1-*' | head -n 3; }
 none_left() { [ -z "$(left)" ]; }
 until_true 15 none_left

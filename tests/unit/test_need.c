@@ -288,6 +288,10 @@ static void test_order(void **state)
 					 .cwd = "/tmp",
 					 .executable = "/usr/bin/sort",
 					 .submit_ns = 1700000000123456789,
+					 .move = 3,
+					 .done_cpu_ms = 1500,
+					 .done_requests = 40,
+					 .processor = UINT64_MAX - 5,
 					 .home_io = 0.25,
 				 },
 			 back;
@@ -309,6 +313,12 @@ static void test_order(void **state)
 	assert_float_equal(back.need.value[NEED_COM_MS], 0, 0);
 	assert_int_equal(back.need.source[NEED_COM_MS], NEED_DEFAULT);
 	assert_float_equal(back.need.value[NEED_MEMORY_MB], 700, 0);
+	msgpack_unpacked_destroy(&map);
+	/* Nor of processors. */
+	memcpy(memmem(b.data, b.size, "processor", 9), "prxcessor", 9);
+	assert_int_equal(unpack_map(&map, b.data, b.size), 0);
+	assert_int_equal(job_order_unpack(&back, &map.data), 0);
+	assert_true(back.processor == 0 && back.move == 3);
 	msgpack_unpacked_destroy(&map);
 	/* The source of a need must be one of three. */
 	((char *)memmem(b.data, b.size, "memory_mb", 9))[9 + 1 + 9] = 3;
