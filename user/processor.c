@@ -56,7 +56,7 @@ static const struct processor_kind {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static bool is_of(processor_set set, const struct processor_kind *kind)
+static bool processor_is(processor_set set, const struct processor_kind *kind)
 {
 	return set >> kind->bit & 1;
 }
@@ -107,9 +107,9 @@ unsigned processor_lacks(processor_set have, processor_set need, char *out, size
 
 	*out = 0;
 	for (size_t k = 0; have && need && k < KINDS; k++) {
-		if (!is_of(need, &kinds[k]))
+		if (!processor_is(need, &kinds[k]))
 			continue;
-		if (!is_of(have, &kinds[k])) {
+		if (!processor_is(have, &kinds[k])) {
 			processor_name(out, size, &count, kinds[k].name);
 			continue;
 		}
