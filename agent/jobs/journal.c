@@ -108,8 +108,11 @@ int journal_home_end(struct journal *j, const struct journal_job *job, struct io
 {
 	return journal_change(
 		j, err,
-		"UPDATE home SET state=?2, start_ns=?3, end_ns=?4, kind=?5, value=?6, text=?7,"
-		" wall_ms=?8, slowdown=?9 WHERE job=?1",
+		/* Where a job has moved to it began later than at its first node. */
+		"UPDATE home SET state=?2, start_ns=CASE WHEN start_ns>0 AND start_ns<?3 AND EXISTS"
+		"(SELECT 1 FROM move WHERE move.job=?1 AND move.state='resumed') THEN start_ns"
+		" ELSE ?3 END, end_ns=?4, kind=?5, value=?6, text=?7, wall_ms=?8, slowdown=?9"
+		" WHERE job=?1",
 		"ssiiiisrr", job->job, job->state, I(job->start_ns), I(job->end_ns),
 		I(job->exit_kind), I(job->exit_value), job->text, job->wall_ms, job->slowdown);
 }

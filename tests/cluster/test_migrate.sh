@@ -31,8 +31,11 @@ said=$(pair_on n1 migrate --json "$job" n1 2>&1)
 tap_is "and back, as JSON" "$(jq -r '[.from, .to, .state, .number] | @csv' <<<"$said")" '"n2","n1","resumed",2'
 said=$(pair_on n1 migrate "$job" 2>&1)
 tap_like "and there again, which its policy chooses" "$said" "moved from n1 to n2"
+start_of() { pair_on n1 jobs --all --json | jq -r --arg j "$1" '.jobs[] | select(.job == $j) | .start_ns'; } # JOB
+began=$(start_of "$job")
 waits n1 "$job"
 tap_is "its own status" "$?" 7
+tap_is "it began where it was first" "$(start_of "$job")" "$began"
 pair_on n1 attach "$job" >"$PAIR/out" 2>"$PAIR/err"
 tap_is "attach has the status, too" "$?" 7
 tap_true "and each line of its output, once" whole "$PAIR/out" 600
