@@ -297,6 +297,11 @@ int home_move(struct home *home, uid_t uid, const char *job, const char *node, h
 	if (rc != -ENOENT && uid != 0 && uid != owner)
 		rc = iocom_err_set(err, -EPERM, "no job of yours named %s was submitted at node %s",
 				   job, home->base->set->name);
+	if (!rc && *node && strcmp(node, home->base->set->name) != 0 &&
+	    !matrix_find(home->matrix, node))
+		rc = iocom_err_set(err, -EHOSTUNREACH,
+				   "node %s is unknown here; `iocom nodes` lists the known ones",
+				   node);
 	if (rc)
 		return rc;
 	snprintf(move.target, sizeof(move.target), "%s", node);
