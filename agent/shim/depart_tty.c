@@ -95,7 +95,7 @@ static void type_again(struct streams *streams, const struct typed *typed, size_
 			typed->data[i] == TYPED_END ? &modes.c_cc[VEOF] : &typed->data[i + 1], 1);
 }
 
-static void put_back(struct depart_tty *tty, struct streams *streams, int slave)
+static void typed_back(struct depart_tty *tty, struct streams *streams, int slave)
 {
 	ssize_t put = typed_put(&tty->typed, slave, tty->lines);
 
@@ -116,7 +116,7 @@ static int take_typed(struct depart_tty *tty, struct streams *streams, int slave
 	if (!rc)
 		return 0;
 	if (tty->typed.length)
-		put_back(tty, streams, slave);
+		typed_back(tty, streams, slave);
 	if (rc == -EMSGSIZE)
 		return iocom_err_set(err, -ENOTSUP,
 				     "more was typed at its terminal than it has read");
@@ -124,7 +124,8 @@ static int take_typed(struct depart_tty *tty, struct streams *streams, int slave
 			     strerror(-rc));
 }
 
-static int take_all(struct depart_tty *tty, struct shim *shim, int slave, struct iocom_err *err)
+static int depart_tty_all(struct depart_tty *tty, struct shim *shim, int slave,
+			  struct iocom_err *err)
 {
 	struct streams *streams = &shim->streams;
 	struct termios modes;
@@ -156,7 +157,7 @@ int depart_tty_take(struct depart_tty *tty, struct shim *shim, struct iocom_err 
 	if (slave < 0)
 		return iocom_err_set(err, slave, "its terminal cannot be opened: %s",
 				     strerror(-slave));
-	rc = take_all(tty, shim, slave, err);
+	rc = depart_tty_all(tty, shim, slave, err);
 	tty->open = !rc;
 	close(slave);
 	return rc;
@@ -171,7 +172,7 @@ void depart_tty_stay(struct depart_tty *tty, struct shim *shim)
 	tty->open = false;
 	slave = tty->typed.length ? tty_peer(shim->streams.fd[0]) : -1;
 	if (slave >= 0) {
-		put_back(tty, &shim->streams, slave);
+		typed_back(tty, &shim->streams, slave);
 		close(slave);
 	}
 	typed_free(&tty->typed);

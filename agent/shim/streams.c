@@ -161,7 +161,7 @@ static ssize_t read_pieces(const struct streams *streams, int stream, uint8_t *a
 	return got;
 }
 
-static ssize_t read_held(struct streams *streams, int stream, uint8_t *at, size_t want)
+static ssize_t streams_read_held(struct streams *streams, int stream, uint8_t *at, size_t want)
 {
 	size_t n = stream == 1 ? streams->held.length : 0;
 
@@ -207,7 +207,7 @@ static ssize_t streams_read_output(struct streams *streams, int stream)
 		return -ENOMEM;
 	if (!want)
 		return 0;
-	got = read_held(streams, stream, at, want);
+	got = streams_read_held(streams, stream, at, want);
 	if (!got)
 		got = read_pieces(streams, stream, at, want);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))

@@ -407,7 +407,7 @@ static int check_tty(struct check *c, pid_t pid, int fd, int flags)
 	return 0;
 }
 
-static int check_terminal(struct check *c, pid_t pid, const char *fd, const char *link, int flags)
+static int check_tty_fd(struct check *c, pid_t pid, const char *fd, const char *link, int flags)
 {
 	struct stat st;
 
@@ -466,7 +466,7 @@ static int add_descriptor(struct check *c, pid_t pid, const char *fd)
 		return rc;
 	rc = check_link(c, path);
 	if (!rc)
-		rc = check_terminal(c, pid, fd, link, flags);
+		rc = check_tty_fd(c, pid, fd, link, flags);
 	if (rc) {
 		free(path);
 		return rc;

@@ -17,8 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/init/hold.h"
-#include "agent/init/session_tty.h"
 #include "agent/shim/beside.h"
 #include "agent/shim/move/breakpoint.h"
 #include "user/clock.h"
@@ -462,15 +460,15 @@ pid_t criu_restore(const struct criu *criu, const char *dir, const struct cgroup
 	pid_t pid;
 
 	if (npipes > sizeof(inherit) / sizeof(inherit[0]) || beside(script, "iocom-hold") ||
-	    beside(library, SESSION_TTY_LIBRARY))
+	    beside(library, "iocom-tty.so"))
 		return iocom_err_set(err, -EINVAL, "too many pipes, or too long a path");
 	for (size_t i = 0; i < npipes; i++) {
 		snprintf(inherit[i], sizeof(inherit[i]), "fd[%d]:%s", pipes[i].fd, pipes[i].name);
 		words[at++] = "--inherit-fd";
 		words[at++] = inherit[i];
 	}
-	snprintf(hold_env, sizeof(hold_env), HOLD_ENV "=%s", hold);
-	snprintf(tty_env, sizeof(tty_env), SESSION_TTY_ENV "=%s", tty);
+	snprintf(hold_env, sizeof(hold_env), "IOCOM_HOLD=%s", hold);
+	snprintf(tty_env, sizeof(tty_env), "IOCOM_TTY=%s", tty);
 	snprintf(load_env, sizeof(load_env), "LD_PRELOAD=%s", library);
 	criu_forget_log(dir, RESTORE_LOG);
 	pid = fork();

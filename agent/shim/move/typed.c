@@ -71,7 +71,7 @@ static int add_line(struct typed *typed, const struct termios *modes, const uint
 
 /* Reads whole lines until there is none.  The kernel looks at all that is on its way before it says
  * so. */
-static int take_lines(struct typed *typed, int slave, const struct termios *modes)
+static int typed_lines(struct typed *typed, int slave, const struct termios *modes)
 {
 	uint8_t line[LINE_MAX_BYTES];
 	int rc = 0;
@@ -89,7 +89,7 @@ static int take_lines(struct typed *typed, int slave, const struct termios *mode
 }
 
 /* Reads single characters: those of a line that is begun, too, if the modes were changed. */
-static int take_characters(struct typed *typed, int slave)
+static int typed_characters(struct typed *typed, int slave)
 {
 	uint8_t piece[512];
 	int rc = 0;
@@ -120,14 +120,14 @@ int typed_take(struct typed *typed, int slave)
 	if (waiting > TYPED_TAKE)
 		return -EMSGSIZE;
 	if (modes.c_lflag & ICANON)
-		rc = take_lines(typed, slave, &modes);
+		rc = typed_lines(typed, slave, &modes);
 	bare = modes;
 	bare.c_lflag &= ~(tcflag_t)ICANON;
 	bare.c_cc[VMIN] = bare.c_cc[VTIME] = 0;
 	if (!rc && tcsetattr(slave, TCSANOW, &bare))
 		rc = -errno;
 	if (!rc)
-		rc = take_characters(typed, slave);
+		rc = typed_characters(typed, slave);
 	if (tcsetattr(slave, TCSANOW, &modes) && !rc)
 		rc = -errno;
 	return rc;
