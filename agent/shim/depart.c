@@ -115,9 +115,11 @@ static int luggage_gather(struct luggage *luggage, const struct shim *shim)
 	};
 	memcpy(luggage->job, shim->order.spec.job, sizeof(luggage->job));
 	memcpy(luggage->owner, shim->owner, sizeof(luggage->owner));
-	for (int i = 0; !rc && i < LUGGAGE_PIPES; i++)
+	for (int i = streams->tty ? FRAME_STREAMS : 0; !rc && i < LUGGAGE_PIPES; i++)
 		if (fds[i] >= 0)
 			rc = luggage_look(&luggage->pipes[i], fds[i]);
+	if (!rc && streams->tty)
+		rc = depart_tty_pack(&shim->depart.tty, shim, &luggage->tty);
 	if (!rc && streams->spool.fd[1] >= 0) {
 		spool_pack(&streams->spool, packed);
 		rc = copy_bytes(&luggage->spool, packed, sizeof(packed));
@@ -150,8 +152,9 @@ static int mover_pack(const struct shim *shim, const struct images *images, stru
 }
 
 /* The job may have only what its user may have: the other shim asks for no more, and no less. */
-static int mover_examine(const struct shim *shim, struct iocom_err *err)
+static int mover_examine(struct shim *shim, struct iocom_err *err)
 {
+	struct depart_tty *tty = &shim->depart.tty;
 	struct belongings_owner owner;
 	gid_t *groups;
 	int rc = belongings_owner_of(&owner, &groups, shim->child.pid);
@@ -160,13 +163,16 @@ static int mover_examine(const struct shim *shim, struct iocom_err *err)
 		rc = -EPERM;
 	if (rc)
 		return iocom_err_set(err, rc, "cannot find out whose it is: %s", strerror(-rc));
-	rc = belongings_check(&shim->group, shim->child.pid, &owner, err);
+	rc = belongings_check(&shim->group, shim->child.pid, &owner, tty->open ? &tty->what : NULL,
+			      err);
 	free(groups);
+	if (!rc && tty->open && tty->what.flags < 0)
+		rc = iocom_err_set(err, -ENOTSUP, "it has given its terminal up");
 	return rc;
 }
 
 /* Saves it, and notes in MOVE how long that took and how much it is. */
-static int mover_save(const struct shim *shim, const struct criu *criu, struct images *images,
+static int mover_save(struct shim *shim, const struct criu *criu, struct images *images,
 		      struct leash_move *move, struct iocom_err *err)
 {
 	uint64_t begin_ms = clock_boot_ms(), files;
@@ -175,8 +181,8 @@ static int mover_save(const struct shim *shim, const struct criu *criu, struct i
 	if (!rc)
 		rc = images_make(images, resident_bytes(&shim->group) + IMAGES_EXTRA_BYTES, err);
 	if (!rc)
-		rc = criu_dump(criu, shim->child.pid, shim->order.uid, shim->group.v2, images->path,
-			       DEPART_DUMP_MS, err);
+		rc = criu_dump(criu, shim->child.pid, shim->order.uid, shim->group.v2,
+			       shim->depart.tty.name, images->path, DEPART_DUMP_MS, err);
 	if (!rc && !cgroup_frozen(&shim->group))
 		rc = iocom_err_set(err, -EIO, "somebody let it go on while it was saved");
 	if (!rc)
@@ -262,8 +268,6 @@ static const char *depart_hindrance(const struct shim *shim)
 
 	if (!spec->migratable)
 		return "it was not started with --migratable";
-	if (spec->tty.wanted)
-		return "it has a terminal";
 	if (spec->data)
 		return "its data went along with it to this node";
 	if (spec->gang)
@@ -338,6 +342,25 @@ static int depart_fork(struct shim *shim, const struct criu *criu, struct wire *
 	return rc;
 }
 
+/* The job is frozen: begins to save it, or lets it go on. */
+static int depart_frozen(struct shim *shim, const struct criu *criu, struct wire *target,
+			 struct iocom_err *err)
+{
+	int rc = depart_tty_take(&shim->depart.tty, shim, err);
+
+	if (!rc) {
+		rc = depart_fork(shim, criu, target);
+		if (rc)
+			iocom_err_set(err, rc, "cannot make a process that moves it: %s",
+				      strerror(-rc));
+	}
+	if (rc) {
+		depart_tty_stay(&shim->depart.tty, shim);
+		cgroup_thaw(&shim->group);
+	}
+	return rc;
+}
+
 int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_err *err)
 {
 	struct depart *depart = &shim->depart;
@@ -366,14 +389,8 @@ int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_
 			iocom_err_set(err, rc, "it could not be stopped within %d ms",
 				      DEPART_FREEZE_MS);
 	}
-	if (!rc) {
-		rc = depart_fork(shim, &criu, &target);
-		if (rc)
-			iocom_err_set(err, rc, "cannot make a process that moves it: %s",
-				      strerror(-rc));
-		if (rc)
-			cgroup_thaw(&shim->group);
-	}
+	if (!rc)
+		rc = depart_frozen(shim, &criu, &target, err);
 	wire_deinit(&target);
 	if (!rc) {
 		depart->state = DEPART_SAVING;
@@ -496,6 +513,7 @@ bool depart_settled(struct shim *shim, struct iocom_err *err)
 			return true;
 		}
 	}
+	depart_tty_stay(&depart->tty, shim);
 	cgroup_thaw(&shim->group);
 	return true;
 }
@@ -527,4 +545,5 @@ void depart_deinit(struct depart *depart)
 	depart->mover = 0;
 	depart_close(depart);
 	remove_move_group(depart);
+	typed_free(&depart->tty.typed);
 }

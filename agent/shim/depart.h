@@ -24,6 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agent/shim/depart_tty.h"
 #include "agent/shim/leash.h"
 #include "agent/shim/user_group.h"
 
@@ -52,6 +53,7 @@ struct depart {
 	struct user_group user; /* of GROUP, where the mover is */
 	struct cgroup group;	/* depth 0: there is none */
 	uint64_t moves;		/* of this job before */
+	struct depart_tty tty;
 };
 
 void depart_init(struct depart *depart);

@@ -53,6 +53,113 @@ static struct luggage sample(void)
 	return luggage;
 }
 
+/* The same job with a terminal. */
+static struct luggage sample_tty(void)
+{
+	static uint8_t typed[] = {TYPED_CHARACTER, 'x', TYPED_LINE, '\n', TYPED_END, 0};
+	static uint8_t output[] = {'>', '\r', '\n'};
+	struct luggage luggage = sample();
+
+	luggage.pipes[0] = luggage.pipes[2] = (struct luggage_pipe){0};
+	luggage.tty = (struct luggage_tty){
+		.open = true,
+		.name = "tty[8803:1a]",
+		.size = {31, 97, 1, 65535},
+		.lines = true,
+		.nonblocking = true,
+		.last = (char)0xff,
+		.typed = {typed, sizeof(typed)},
+		.output = {output, sizeof(output)},
+	};
+	return luggage;
+}
+
+static void test_round_tty(void **state)
+{
+	struct luggage luggage = sample_tty(), read;
+	msgpack_sbuffer buffer;
+
+	(void)state;
+	luggage_pack(&luggage, &buffer);
+	assert_int_equal(luggage_unpack(&read, buffer.data, buffer.size), 0);
+	msgpack_sbuffer_destroy(&buffer);
+	assert_true(read.tty.open);
+	assert_string_equal(read.tty.name, "tty[8803:1a]");
+	assert_memory_equal(&read.tty.size, &luggage.tty.size, sizeof(read.tty.size));
+	assert_true(read.tty.lines);
+	assert_true(read.tty.nonblocking);
+	assert_int_equal(read.tty.last, (char)0xff);
+	assert_int_equal(read.tty.typed.length, 6);
+	assert_memory_equal(read.tty.typed.data, luggage.tty.typed.data, 6);
+	assert_int_equal(read.tty.output.length, 3);
+	assert_memory_equal(read.tty.output.data, ">\r\n", 3);
+	assert_false(read.pipes[0].open);
+	assert_true(read.pipes[3].open);
+	luggage_free(&read);
+	/* A job without a terminal goes to nodes that know nothing of terminals. */
+	luggage = sample();
+	luggage_pack(&luggage, &buffer);
+	assert_non_null(memmem(buffer.data, buffer.size, "\xa1v\x01", 3));
+	msgpack_sbuffer_destroy(&buffer);
+	/* And one with a terminal does not. */
+	luggage = sample_tty();
+	luggage_pack(&luggage, &buffer);
+	assert_non_null(memmem(buffer.data, buffer.size, "\xa1v\x02", 3));
+	msgpack_sbuffer_destroy(&buffer);
+}
+
+static int unpack_wrong(const struct luggage *luggage)
+{
+	struct luggage read;
+	msgpack_sbuffer buffer;
+	int rc;
+
+	luggage_pack(luggage, &buffer);
+	rc = luggage_unpack(&read, buffer.data, buffer.size);
+	msgpack_sbuffer_destroy(&buffer);
+	if (!rc)
+		luggage_free(&read);
+	return rc;
+}
+
+static void test_wrong_tty(void **state)
+{
+	static const char *const names[] = {
+		"",	      "tty[]",	     "tty[8803]",     "tty[8803:1a",
+		"tty[8803:]", "tty[:1a]",    "tty[8803:1a]x", "tty[88 3:1]",
+		"pipe:[7]",   "tty[88G3:1]", "/dev/pts/3"};
+	static uint8_t many[2 * TYPED_MAX + 2];
+	static uint8_t shown[LUGGAGE_SHOWN_MAX + 1];
+	static uint8_t kind[] = {TYPED_KINDS, 'x'};
+	struct luggage wrong = sample_tty();
+
+	(void)state;
+	assert_int_equal(unpack_wrong(&wrong), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		wrong = sample_tty();
+		snprintf(wrong.tty.name, sizeof(wrong.tty.name), "%s", names[i]);
+		assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	}
+	wrong = sample_tty();
+	wrong.tty.lines = false; /* and ends of lines in it */
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	wrong = sample_tty();
+	wrong.tty.typed.length = 5;
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	wrong.tty.typed = (struct typed){kind, sizeof(kind)};
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	wrong.tty.typed = (struct typed){many, sizeof(many) - 2};
+	assert_int_equal(unpack_wrong(&wrong), 0);
+	wrong.tty.typed = (struct typed){many, sizeof(many)};
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	wrong = sample_tty();
+	wrong.tty.output = (struct luggage_bytes){shown, sizeof(shown)};
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	wrong = sample_tty();
+	wrong.pipes[1] = (struct luggage_pipe){.open = true, .name = "pipe:[7]", .room = 4096};
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+}
+
 static void test_round(void **state)
 {
 	struct luggage luggage = sample(), read;
@@ -643,11 +750,12 @@ static void test_carry_wrong(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round),	 cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_pipes),	 cmocka_unit_test(test_transfer),
-		cmocka_unit_test(test_packed),	 cmocka_unit_test(test_junk),
-		cmocka_unit_test(test_record),	 cmocka_unit_test(test_ghost),
-		cmocka_unit_test(test_carry_on), cmocka_unit_test(test_carry_wrong),
+		cmocka_unit_test(test_round),	  cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_pipes),	  cmocka_unit_test(test_transfer),
+		cmocka_unit_test(test_packed),	  cmocka_unit_test(test_junk),
+		cmocka_unit_test(test_record),	  cmocka_unit_test(test_ghost),
+		cmocka_unit_test(test_carry_on),  cmocka_unit_test(test_carry_wrong),
+		cmocka_unit_test(test_round_tty), cmocka_unit_test(test_wrong_tty),
 	};
 	struct iocom_err err = {0};
 	struct images images;
