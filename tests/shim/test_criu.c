@@ -254,7 +254,8 @@ static void test_dump_leaves_it(void **state)
 	expect_lines(&m, &next, 20);
 	for (int i = 0; i < 3; i++) {
 		freeze(&m, &next);
-		rc = criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err);
+		rc = criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, NULL, LIMIT_MS,
+			       &err);
 		if (rc)
 			print_message("%s\n", err.text);
 		assert_int_equal(rc, 0);
@@ -278,7 +279,8 @@ static void move(struct moved *m, unsigned *next)
 	freeze(m, next);
 	name_pipes(m, pipes);
 	assert_int_equal(
-		criu_dump(&criu, m->child.pid, getuid(), m->group.v2, m->dir, LIMIT_MS, &err), 0);
+		criu_dump(&criu, m->child.pid, getuid(), m->group.v2, m->dir, NULL, LIMIT_MS, &err),
+		0);
 	old = *m;
 	new_group(m);
 	running = restore(m, pipes, &fresh, &hold);
@@ -353,8 +355,9 @@ static void test_no_go(void **state)
 	expect_lines(&m, &next, 20);
 	freeze(&m, &next);
 	name_pipes(&m, pipes);
-	assert_int_equal(criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err),
-			 0);
+	assert_int_equal(
+		criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, NULL, LIMIT_MS, &err),
+		0);
 	old = m;
 	new_group(&m);
 	running = restore(&m, pipes, &fresh, &hold);
@@ -390,8 +393,9 @@ static void test_refusals(void **state)
 
 	expect_lines(&m, &next, 5);
 	freeze(&m, &next);
-	assert_int_equal(criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err),
-			 -ENOTSUP);
+	assert_int_equal(
+		criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, NULL, LIMIT_MS, &err),
+		-ENOTSUP);
 	/* criu 4.1 cannot save any socket on Linux 6.16 and later. */
 	assert_non_null(strstr(err.text, "it has a"));
 	assert_non_null(strstr(err.text, "network"));
@@ -414,12 +418,14 @@ static void test_keeper_killed(void **state)
 	new_program(killer.program, "#!/bin/sh\nkill -9 $PPID\n");
 	freeze(&m, &next);
 	assert_int_equal(
-		criu_dump(&killer, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err), -EIO);
+		criu_dump(&killer, m.child.pid, getuid(), m.group.v2, m.dir, NULL, LIMIT_MS, &err),
+		-EIO);
 	assert_string_equal(err.text, "criu could not save it");
 	snprintf(proc, sizeof(proc), "/proc/%d/root/proc/self", m.child.pid);
 	assert_int_equal(readlink(proc, self, sizeof(self)), -1);
-	assert_int_equal(criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err),
-			 0);
+	assert_int_equal(
+		criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, NULL, LIMIT_MS, &err),
+		0);
 	assert_int_equal(cgroup_thaw(&m.group), 0);
 	expect_lines(&m, &next, 100);
 	end(&m);
@@ -438,8 +444,9 @@ static void test_old_log(void **state)
 	new_program(log, "(00.1) Error (x.c:1): io_uring\n");
 	snprintf(none.program, sizeof(none.program), "/nonexistent/criu");
 	freeze(&m, &next);
-	assert_int_equal(criu_dump(&none, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err),
-			 -EIO);
+	assert_int_equal(
+		criu_dump(&none, m.child.pid, getuid(), m.group.v2, m.dir, NULL, LIMIT_MS, &err),
+		-EIO);
 	assert_string_equal(err.text, "criu could not save it");
 	assert_int_equal(cgroup_thaw(&m.group), 0);
 	expect_lines(&m, &next, 20);

@@ -27,6 +27,7 @@
 #define CRIU_LOG_MAX  (256u << 10) /* the end of a log, which has the reason */
 #define CRIU_ARGS_MAX 48
 #define DUMP_LOG      "dump.log"
+#define PREDUMP_LOG   "pre-dump.log"
 #define RESTORE_LOG   "restore.log"
 #define CRIU_MEMORY   "memfd:CRIUMFD" /* where its code is while it saves a process */
 #define STATUS_SETUP  99	      /* of our own child, before criu */
@@ -352,18 +353,100 @@ bool criu_is_inside(const char *group)
 	return found;
 }
 
-int criu_dump(const struct criu *criu, pid_t init, uid_t uid, const char *group, const char *dir,
-	      unsigned limit_ms, struct iocom_err *err)
+/* Adds what says that only what has changed since the images of PREVIOUS (NULL: none) is saved. */
+static void criu_after(const char **words, size_t at, const char *previous)
 {
-	char number[16], script[PATH_MAX], cover[32];
-	const char *const words[] = {"criu", "dump", "-t", number, "-D", dir, "-o", DUMP_LOG, "-v2",
-				     "--freeze-cgroup", group, "--leave-running",
-				     "--manage-cgroups=ignore",
-				     /* Each call of it costs time: root needs none. */
-				     uid ? "--action-script" : NULL, script, NULL};
+	if (!previous)
+		return;
+	words[at++] = "--track-mem";
+	words[at++] = "--prev-images-dir";
+	words[at] = previous;
+}
+
+/*
+ * In the process that becomes criu: it sees the node's /proc in a copy of the job's mounts.  The
+ * job runs meanwhile, and sees none of it.
+ */
+static int criu_predump_place(pid_t init)
+{
+	int rc = criu_enter(init);
+
+	if (rc)
+		return rc;
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+		return -errno;
+	return 0;
+}
+
+int criu_predump(const struct criu *criu, pid_t init, const char *group, const char *dir,
+		 const char *previous, unsigned limit_ms, struct iocom_err *err)
+{
+	char number[16];
+	const char *words[CRIU_ARGS_MAX] = {"criu",
+					    "pre-dump",
+					    "-t",
+					    number,
+					    "-D",
+					    dir,
+					    "-o",
+					    PREDUMP_LOG,
+					    "-v2",
+					    "--freeze-cgroup",
+					    group,
+					    "--manage-cgroups=ignore",
+					    previous ? NULL : "--track-mem"};
 	int status;
 	pid_t pid;
 
+	snprintf(number, sizeof(number), "%d", init);
+	criu_after(words, 12, previous);
+	pid = fork();
+	if (!pid) {
+		if (criu_predump_place(init))
+			_exit(STATUS_SETUP);
+		criu_become(criu, words, NULL, -1);
+	}
+	if (pid < 0)
+		return iocom_err_set(err, -errno, "cannot make a process for criu: %s",
+				     strerror(errno));
+	status = criu_wait(pid, clock_boot_ms() + limit_ms);
+	if (status == 0)
+		return 0;
+	if (status < 0)
+		return iocom_err_set(err, -ETIMEDOUT, "criu took longer than %u ms to save it",
+				     limit_ms);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_SETUP)
+		return iocom_err_set(err, -EPERM, "cannot enter the job's namespaces");
+	return criu_explain(dir, PREDUMP_LOG, "save", -EIO, err);
+}
+
+int criu_dump(const struct criu *criu, pid_t init, uid_t uid, const char *group, const char *dir,
+	      const char *previous, unsigned limit_ms, struct iocom_err *err)
+{
+	char number[16], script[PATH_MAX], cover[32];
+	const char *words[CRIU_ARGS_MAX] = {"criu",
+					    "dump",
+					    "-t",
+					    number,
+					    "-D",
+					    dir,
+					    "-o",
+					    DUMP_LOG,
+					    "-v2",
+					    "--freeze-cgroup",
+					    group,
+					    "--leave-running",
+					    "--manage-cgroups=ignore"};
+	size_t at = 13;
+	int status;
+	pid_t pid;
+
+	if (uid) { /* each call of it costs time: root needs none */
+		words[at++] = "--action-script";
+		words[at++] = script;
+	}
+	criu_after(words, at, previous);
 	if (beside(script, "iocom-hold"))
 		return iocom_err_set(err, -ENAMETOOLONG, "its script has too long a path");
 	snprintf(number, sizeof(number), "%d", init);

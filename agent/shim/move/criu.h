@@ -54,11 +54,19 @@ int criu_pipe_name(struct criu_pipe *pipe, pid_t pid, int fd);
 
 /*
  * Writes the images of the job of user UID with first process INIT, whose frozen cgroup is at path
- * GROUP, to DIR within LIMIT_MS.  Returns 0; -ETIMEDOUT; -ENOTSUP: the job has something that
+ * GROUP, to DIR within LIMIT_MS; of its memory only what has changed since the images of PREVIOUS,
+ * a path from DIR (NULL: all of it).  Returns 0; -ETIMEDOUT; -ENOTSUP: the job has something that
  * cannot be saved, which ERR names; other negative errno.
  */
 int criu_dump(const struct criu *criu, pid_t init, uid_t uid, const char *group, const char *dir,
-	      unsigned limit_ms, struct iocom_err *err);
+	      const char *previous, unsigned limit_ms, struct iocom_err *err);
+/*
+ * Writes the memory of a job that runs to DIR, as above, and lets the kernel note what it changes
+ * from then on.  criu stops the job for a moment only.  Of the images of PREVIOUS it needs all but
+ * the contents of the pages.
+ */
+int criu_predump(const struct criu *criu, pid_t init, const char *group, const char *dir,
+		 const char *previous, unsigned limit_ms, struct iocom_err *err);
 
 /*
  * For who finds that a dump's processes were killed, when none of them runs any more.  The first
