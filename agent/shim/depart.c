@@ -600,12 +600,18 @@ static void depart_stop(struct shim *shim, const char *path)
 	struct depart *depart = &shim->depart;
 	struct iocom_err err = {0};
 	struct packed packed = {0};
-	int rc = shim->main_ended ? iocom_err_set(&err, -ESRCH, "it has ended")
-				  : depart_freeze(shim, &err);
+	int rc = 0;
 
+	if (depart->state != DEPART_COPYING)
+		rc = iocom_err_set(&err, -ECANCELED, "the move was given up");
+	else if (shim->main_ended)
+		rc = iocom_err_set(&err, -ESRCH, "it has ended");
+	else
+		rc = depart_freeze(shim, &err);
 	if (!rc)
 		rc = depart_pack(shim, path, &err);
-	depart->state = DEPART_SAVING;
+	if (!rc)
+		depart->state = DEPART_SAVING;
 	if (!rc)
 		return;
 	packed.rc = rc; /* the mover ends, and says why */
@@ -640,8 +646,7 @@ void depart_hear(struct shim *shim)
 
 	if (n == (ssize_t)sizeof(word.path)) {
 		word.path[sizeof(word.path) - 1] = 0;
-		if (depart->state == DEPART_COPYING)
-			depart_stop(shim, word.path);
+		depart_stop(shim, word.path);
 		return;
 	}
 	if (n == (ssize_t)sizeof(word.move)) {

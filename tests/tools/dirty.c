@@ -25,7 +25,7 @@ static void told_to_end(int signal)
 }
 
 /* Writes PAGE as its CHANGE-th change leaves it, or checks that it is so. */
-static int page_write(uint64_t *page, uint64_t number, uint64_t change, int check)
+static int change_page(uint64_t *page, uint64_t number, uint64_t change, int check)
 {
 	uint64_t x = (number << 24 | change) * 0x9e3779b97f4a7c15ULL | 1;
 
@@ -58,18 +58,18 @@ int main(int argc, char **argv)
 	if (!changes || memory == MAP_FAILED || !pages)
 		return 2;
 	for (uint64_t i = 0; i < pages; i++)
-		page_write(memory + i * PAGE_WORDS, i, 0, 0);
+		change_page(memory + i * PAGE_WORDS, i, 0, 0);
 	printf("filled\n");
 	fflush(stdout);
 	while (!over) {
 		const struct timespec step = {.tv_nsec = STEP_NS};
 
 		for (uint64_t i = 0; i < a_step; i++, at = (at + 1) % pages)
-			page_write(memory + at * PAGE_WORDS, at, ++changes[at], 0);
+			change_page(memory + at * PAGE_WORDS, at, ++changes[at], 0);
 		nanosleep(&step, NULL);
 	}
 	for (uint64_t i = 0; i < pages; i++)
-		if (page_write(memory + i * PAGE_WORDS, i, changes[i], 1)) {
+		if (change_page(memory + i * PAGE_WORDS, i, changes[i], 1)) {
 			printf("page %llu is not as it was written\n", (unsigned long long)i);
 			return 1;
 		}

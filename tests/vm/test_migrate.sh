@@ -68,6 +68,7 @@ member() { # NODE JOB: its shell there
 		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" != sh ] || echo "$pid"
 	done | grep .
 }
+member_of_any() { [ -n "$(find "$groups/$1" -type d -name "$2")" ]; } # NODE JOB
 rights() { # NODE JOB: what a process of it may
 	pid=$(member "$1" "$2") || return
 	grep -E '^(Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|Umask):' "/proc/$pid/status"
@@ -128,6 +129,27 @@ wait $client
 ok "its client has the status" is $? 9
 ok "and all of the output" whole $dir/out 60
 ok "and was told nothing" is "$(cat $dir/err)" ""
+
+# --- a large one, whose memory is sent while it runs ---
+rounds() { # NODE N: so many moves from there said that they did
+	grep "$job is held to move: [0-9.]* MB in [0-9]* rounds were sent while it ran" $dir/"$1"/log >$dir/said
+	cat $dir/said
+	[ "$(wc -l <$dir/said)" -eq "$2" ]
+}
+job=$(on n1 anna run --node n1 --detach --migratable -- /tests/tools/dirty 48 2)
+ok "a job of 48 MB that changes its memory begins" soon 20 member_of_any n1 "$job"
+sleep 15
+ok "it moves" moved "$job" n2
+sed 's/^/# /' $dir/said
+if $criu check --feature mem_dirty_track >/dev/null 2>&1; then
+	ok "most of it was sent while it ran" rounds n1 1
+	sed 's/^/# /' $dir/said
+fi
+sleep 3
+ok "it moves back" moved "$job" n1
+on n1 anna kill -TERM "$job" >/dev/null 2>&1
+on n1 anna attach "$job" >$dir/out 2>$dir/err
+ok "all of its memory is as it was written last" is "$(tail -n 1 $dir/out)" whole
 
 # --- nothing is left ---
 left() { find $groups -path '*jobs/*' -type d -name '*-*' ! -name 'user@*'; }

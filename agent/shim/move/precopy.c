@@ -142,7 +142,7 @@ static int round_save(struct precopy *p, const char *name)
 	snprintf(before, sizeof(before), "../%s", p->previous);
 	rc = criu_predump(p->criu, p->init, p->group, path, p->rounds ? before : NULL,
 			  PRECOPY_ROUND_MS, &p->why);
-	if (!rc && p->bytes + each_file(fd, file_bytes) > p->room_bytes)
+	if (!rc && p->bytes + each_file(fd, file_bytes) > TRANSFER_ROUNDS_BYTES(p->room_bytes))
 		rc = iocom_err_set(&p->why, -ENOSPC, "it changes its memory too fast");
 	if (!rc)
 		return fd;
@@ -169,14 +169,22 @@ static int round_send(struct precopy *p, int fd, uint64_t *bytes, struct iocom_e
 	return rc;
 }
 
+/* Is another round worth it, after one of BYTES in ROUND_MS, and BEFORE bytes in the one before? */
+static bool round_pays(const struct precopy *p, uint64_t bytes, uint64_t before, uint64_t round_ms)
+{
+	return p->rounds < TRANSFER_ROUNDS_MAX && round_ms > PRECOPY_REST_MS &&
+	       (p->rounds == 1 || bytes < before / 4 * PRECOPY_SHRINK) &&
+	       (p->rounds == 1 || p->bytes + bytes <= TRANSFER_ROUNDS_BYTES(p->room_bytes));
+}
+
 int precopy_run(struct precopy *p, struct iocom_err *err)
 {
-	uint64_t begin_ms = clock_boot_ms(), round_ms, before = UINT64_MAX, bytes = 0;
+	uint64_t begin_ms = clock_boot_ms(), round_ms, before, bytes = 0;
 	char name[TRANSFER_ROUND_NAME];
 	int rc = 0, fd;
 
 	do {
-		before = p->rounds ? bytes : UINT64_MAX;
+		before = bytes;
 		round_ms = clock_boot_ms();
 		transfer_round_name(name, p->rounds + 1);
 		fd = round_save(p, name);
@@ -186,7 +194,7 @@ int precopy_run(struct precopy *p, struct iocom_err *err)
 		rc = round_send(p, fd, &bytes, err);
 		close(fd);
 		round_ms = clock_boot_ms() - round_ms;
-	} while (!rc && p->rounds < TRANSFER_ROUNDS_MAX && bytes < before / PRECOPY_SHRINK &&
-		 round_ms > PRECOPY_REST_MS && clock_boot_ms() - begin_ms < PRECOPY_LIMIT_MS);
+	} while (!rc && round_pays(p, bytes, before, round_ms) &&
+		 clock_boot_ms() - begin_ms < PRECOPY_LIMIT_MS);
 	return rc;
 }

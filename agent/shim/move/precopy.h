@@ -25,7 +25,7 @@
 #define PRECOPY_ROUND_MS    120000	  /* for criu in one */
 #define PRECOPY_ASK_MS	    1000	  /* for the target to say that it takes rounds */
 #define PRECOPY_REST_MS	    100		  /* what is sent in so short a time is the rest */
-#define PRECOPY_SHRINK	    2		  /* so many times smaller each round must be */
+#define PRECOPY_SHRINK	    3 /* quarters of the round before: a round must be smaller */
 
 /* Returns whether the kernel notes which pages a program changes. */
 bool precopy_tracks(void);

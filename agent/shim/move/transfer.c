@@ -206,7 +206,7 @@ static int send_images(struct sending *s, int at, const char *name)
 	return rc;
 }
 
-static int send_rest(struct sending *s, const struct images *images, int record)
+static int send_last(struct sending *s, const struct images *images, int record)
 {
 	int rc = 0;
 
@@ -278,7 +278,7 @@ int transfer_round(struct sending *s, const struct images *images, struct iocom_
 
 int transfer_rest(struct sending *s, const struct images *images, int record, struct iocom_err *err)
 {
-	return send_said(s, send_rest(s, images, record), err);
+	return send_said(s, send_last(s, images, record), err);
 }
 
 void transfer_close(struct sending *s)
@@ -333,13 +333,14 @@ static bool transfer_name_valid(const char *name)
 }
 
 /* Makes room for the rounds, too, if that is wanted and there is memory for them, and says so. */
-static int take_room_twice(struct transfer *t, struct iocom_err *err)
+static int take_room_rounds(struct transfer *t, struct iocom_err *err)
 {
 	uint64_t bytes = t->room_bytes;
 	struct iocom_err none = {0};
 
-	if (t->into->rounds && bytes <= t->into->most_bytes / 2 &&
-	    !images_make(t->into->images, 2 * bytes + LOG_BYTES, &none)) {
+	if (t->into->rounds && bytes <= t->into->most_bytes / 4 &&
+	    !images_make(t->into->images, TRANSFER_ROUNDS_BYTES(bytes) + bytes + LOG_BYTES,
+			 &none)) {
 		t->offered = true;
 		(void)transfer_frame(t->wire, FRAME_MOVE_BEGIN, NULL, NULL, 0, t->until_ms);
 		return 0;
@@ -367,7 +368,7 @@ static int transfer_take_room(struct transfer *t, const uint8_t *data, size_t le
 	/* If that fails, the next frame does not come either. */
 	if (t->squeeze)
 		(void)transfer_frame(t->wire, TRANSFER_UNPACKS, NULL, NULL, 0, t->until_ms);
-	rc = take_room_twice(t, err);
+	rc = take_room_rounds(t, err);
 	t->dir = t->into->images->fd;
 	return rc;
 }
@@ -398,6 +399,8 @@ static int transfer_take_round(struct transfer *t, size_t length)
 	if (!t->offered || t->left || t->last || length || t->rounds >= TRANSFER_ROUNDS_MAX ||
 	    (!t->rounds && t->files))
 		return -EBADMSG;
+	if (!t->rounds)
+		t->room_left = TRANSFER_ROUNDS_BYTES(t->room_bytes);
 	transfer_leave_round(t);
 	transfer_round_name(name, ++t->rounds);
 	if (mkdirat(t->dir, name, 0700))

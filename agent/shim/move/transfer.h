@@ -16,10 +16,9 @@
  *
  *   BEGIN 'g'    the target's shim is there and has a criu: before that nothing needs to be frozen
  *   UNPACKS 'Z'  after ROOM: PACKED may come
- *   BEGIN 'g'    again, after ROOM: ROUND may come, of as many bytes as ROOM says, and as many more
- *                after LAST.  Older shims send and expect no second BEGIN, and pass over it
- *   READY 'r'    all is restored and waits
- *   REFUSED 'n'  a sentence: nothing is left of it
+ *   BEGIN 'g'    again, after ROOM: ROUND may come: TRANSFER_ROUNDS_BYTES in rounds, and as many as
+ *                ROOM says after LAST.  Older shims send and expect no second BEGIN, and pass over
+ * it READY 'r'    all is restored and waits REFUSED 'n'  a sentence: nothing is left of it
  *
  * Names with TRANSFER_RECORD before them are of files in the job's record, and the rest is how they
  * are called there: "out" or "err".  Other names are criu's: letters, digits, '-', '.', '_'; a file
@@ -48,14 +47,16 @@ int transfer_send(struct wire *wire, const struct images *images, int record, ui
 		  struct iocom_err *err);
 
 #define TRANSFER_ROUNDS_MAX 8
-#define TRANSFER_ROUND_NAME 16
+/* Most bytes of all rounds together where ROOM bytes were announced. */
+#define TRANSFER_ROUNDS_BYTES(room) ((room) + (room) / 2)
+#define TRANSFER_ROUND_NAME	    16
 /* Puts the name of the directory of round NUMBER, from 1 on, into NAME. */
 void transfer_round_name(char name[TRANSFER_ROUND_NAME], unsigned number);
 /*
- * The same in parts.  The first announces BYTES, of all rounds together and of what comes after
- * them, and waits at most LIMIT_MS for whether the peer takes rounds, which the second returns.
- * The third sends the files of the next round, which are in the directory of its name; the fourth
- * the rest.  They return as transfer_send; who refuses meanwhile is heard at the end of a round.
+ * The same in parts.  The first announces BYTES, of what comes after all rounds, and waits at most
+ * LIMIT_MS for whether the peer takes rounds, which the second returns. The third sends the files
+ * of the next round, which are in the directory of its name; the fourth the rest.  They return as
+ * transfer_send; who refuses meanwhile is heard at the end of a round.
  */
 struct sending;
 int transfer_open(struct sending **sending, struct wire *wire, uint64_t bytes, unsigned limit_ms,
@@ -70,7 +71,7 @@ void transfer_close(struct sending *s);
 struct transfer_into {
 	struct images *images; /* which it makes */
 	uint64_t most_bytes;   /* of images that are taken */
-	bool rounds;	       /* which may come in rounds, if there is memory for twice as much */
+	bool rounds;	       /* which may come in rounds, if there is memory for them, too */
 	int record;	       /* directory of the job's record; -1: no output may come */
 	uint64_t record_bytes; /* of output that are taken */
 };
