@@ -198,7 +198,7 @@ bench-migration: all $(BUILD)/tests/tools/work ## how long a job is frozen when 
 # A kernel that tracks which pages a program changes is not everywhere.
 PAIRS_precopy ?= 2
 .PHONY: bench-precopy
-bench-precopy: all tests ## how long a job of 512 MB that changes 5 MB/s is frozen, with and without pre-copy, in a virtual machine (20 minutes); PAIRS_precopy=2
+bench-precopy: all tests ## how long a job of 512 MB is frozen that changes its memory, with and without pre-copy, in a virtual machine (20 minutes); PAIRS_precopy=2
 	@bash tests/vm/fetch.sh
 	@IOCOM_VM_ROUNDS=$(PAIRS_precopy) IOCOM_VM_MEMORY=5G IOCOM_VM_LIMIT=3600 IOCOM_VM_SECONDS=3700 bash tests/vm/guest.sh $(BUILD) trixie bench_precopy
 

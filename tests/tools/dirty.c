@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
- * A program that changes its memory as it goes: `dirty MB MB-PER-S`.  It fills MB of memory
+ * A program that changes its memory as it goes: `dirty MB KB-PER-S`.  It fills MB of memory
  * with numbers that do not repeat, says "filled", changes page after page of it, at that speed, and
  * at SIGTERM looks at every page: it says "whole", or which one is not as it was written last.
  */
@@ -12,9 +12,10 @@
 #include <time.h>
 
 #define PAGE_WORDS   512
-#define STEPS_A_S    20
+#define STEPS_A_S    4
 #define STEP_NS	     (1000000000L / STEPS_A_S)
 #define PAGES_PER_MB 256
+#define KB_PER_PAGE  4
 
 static volatile sig_atomic_t over;
 
@@ -51,7 +52,7 @@ int main(int argc, char **argv)
 		return 2;
 	signal(SIGTERM, told_to_end);
 	pages = strtoull(argv[1], NULL, 10) * PAGES_PER_MB;
-	a_step = strtoull(argv[2], NULL, 10) * PAGES_PER_MB / STEPS_A_S;
+	a_step = strtoull(argv[2], NULL, 10) / KB_PER_PAGE / STEPS_A_S;
 	changes = calloc(pages + 1, sizeof(*changes));
 	memory = mmap(NULL, (pages + 1) * PAGE_WORDS * sizeof(*memory), PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

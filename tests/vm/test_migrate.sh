@@ -136,7 +136,7 @@ rounds() { # NODE N: so many moves from there said that they did
 	cat $dir/said
 	[ "$(wc -l <$dir/said)" -eq "$2" ]
 }
-job=$(on n1 anna run --node n1 --detach --migratable -- /tests/tools/dirty 48 2)
+job=$(on n1 anna run --node n1 --detach --migratable -- /tests/tools/dirty 48 500)
 ok "a job of 48 MB that changes its memory begins" soon 20 member_of_any n1 "$job"
 sleep 15
 ok "it moves" moved "$job" n2
