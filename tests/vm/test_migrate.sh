@@ -145,8 +145,36 @@ if $criu check --feature mem_dirty_track >/dev/null 2>&1; then
 	ok "most of it was sent while it ran" rounds n1 1
 	sed 's/^/# /' $dir/said
 fi
-sleep 3
 ok "it moves back" moved "$job" n1
+# Its mover is killed: it stays, whole, and may move again.
+mover() { # NODE
+	for pid in $(cat "$(find "$groups/$1" -type d -name "$job.move")/cgroup.procs" 2>/dev/null); do
+		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" != iocom-shim ] || echo "$pid"
+	done | grep .
+}
+on n1 anna migrate "$job" n2 >$dir/moving 2>&1 &
+client=$!
+ok "a process moves it" soon 20 mover n1
+sleep 1
+kill -KILL "$(mover n1 | head -n 1)"
+wait $client
+ok "it does not move without" is "$?" 1
+ok "and its user reads why" grep "the process that moved it was killed" $dir/moving
+ok "it moves then" moved "$job" n2
+# It ends while its memory is sent.
+another=$job
+job=$(on n1 anna run --node n1 --detach --migratable -- /tests/tools/dirty 48 500)
+sleep 10
+on n1 anna migrate "$job" n2 >$dir/moving 2>&1 &
+client=$!
+ok "another one is on its way" soon 20 mover n1
+on n1 anna kill -KILL "$job" >/dev/null 2>&1
+wait $client
+ok "it does not move, as it has ended" is "$?" 1
+sed 's/^/# /' $dir/moving
+on n1 anna wait "$job" >/dev/null 2>&1
+ok "its end is told" is $? 137
+job=$another
 on n1 anna kill -TERM "$job" >/dev/null 2>&1
 on n1 anna attach "$job" >$dir/out 2>$dir/err
 ok "all of its memory is as it was written last" is "$(tail -n 1 $dir/out)" whole
