@@ -23,7 +23,7 @@
 #define PRECOPY_LEAST_BYTES (32ULL << 20) /* smaller jobs are saved and sent in a moment */
 #define PRECOPY_LIMIT_MS    240000	  /* for all rounds; none begins later */
 #define PRECOPY_ROUND_MS    120000	  /* for criu in one */
-#define PRECOPY_ASK_MS	    1000	  /* for the target to say that it takes rounds */
+#define PRECOPY_ASK_MS	    3000	  /* for the target to say that it takes rounds */
 #define PRECOPY_REST_MS	    100		  /* what is sent in so short a time is the rest */
 #define PRECOPY_SHRINK	    3 /* quarters of the round before: a round must be smaller */
 
