@@ -8,7 +8,9 @@
 #
 # What counts is how fast it changes beside how fast it is sent.  The goal is for 5 MB/s over 1 Gbit/s,
 # 4 or 5 in a hundred; in an emulated machine about 4.5 MB/s are sealed, sent and opened, and 200 kB/s
-# are as much of that.  The table says what it was.
+# are as much of that.  The table says what it was.  What pre-copy cannot shorten is the restore at the
+# target, which reads all of the memory from the images while the job is frozen; emulated, and on a busy
+# machine, that is most of what is left.
 set -u
 build=${IOCOM_BUILD:-/build}
 criu=/criu/criu
@@ -42,10 +44,13 @@ move() { # yes|no
 	precopy "$1"
 	to=n2
 	[ $at = n1 ] || to=n1
-	if ! on n1 anna migrate --json "$job" $to >$dir/moved 2>&1; then
+	tries=0
+	until on n1 anna migrate --json "$job" $to >$dir/moved 2>&1; do
 		sed 's/^/# /' $dir/moved
-		return 1
-	fi
+		tries=$((tries + 1))
+		[ $tries -lt 3 ] || return 1
+		sleep 10
+	done
 	at=$to
 	echo "$1 $(number frozen_ms) $(number dump_ms) $(number bytes)" | tee -a $dir/moves | sed 's/^/# /'
 	sleep 5
