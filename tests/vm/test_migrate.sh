@@ -145,7 +145,9 @@ if $criu check --feature mem_dirty_track >/dev/null 2>&1; then
 	ok "most of it was sent while it ran" rounds n1 1
 	sed 's/^/# /' $dir/said
 fi
+sleep 10 # an agent answers only so many long lists of a user at a time
 ok "it moves back" moved "$job" n1
+sleep 10
 # Its mover is killed: it stays, whole, and may move again.
 mover() { # NODE
 	for pid in $(cat "$(find "$groups/$1" -type d -name "$job.move")/cgroup.procs" 2>/dev/null); do
@@ -160,6 +162,7 @@ kill -KILL "$(mover n1 | head -n 1)"
 wait $client
 ok "it does not move without" is "$?" 1
 ok "and its user reads why" grep "the process that moved it was killed" $dir/moving
+sleep 10
 ok "it moves then" moved "$job" n2
 # It ends while its memory is sent.
 another=$job
