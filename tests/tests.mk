@@ -190,10 +190,18 @@ bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benc
 	@for b in $^; do echo "== $${b##*/}"; $$b || exit 1; done
 
 .PHONY: bench-migration
-bench-migration: all $(BUILD)/tests/tools/work ## how long a job is frozen when it moves, by size, also at 1 Gbit/s, and IOCM-PM against IOCM-RE on long jobs (root, 25 minutes); SIZES="1 16", LINK_SIZES=, MOVES=9, PASSES=5 (0: no policies)
+bench-migration: all $(BUILD)/tests/tools/work ## how long a job is frozen when it moves, by size, also at 1 Gbit/s, and IOCM-PM against IOCM-RE on long jobs (root, 25 minutes); SIZES="1 16", LINK_SIZES=, MOVES=9, PASSES=5 (0: no policies); with build/vm also with and without pre-copy in a virtual machine (20 minutes; PAIRS_precopy=2, 0: no)
 	@IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/migration.sh loopback
 	@IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/migration.sh link
 	@[ "$${PASSES:-5}" = 0 ] || IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/moving.sh
+	@[ ! -e build/vm/trixie/vmlinuz ] || [ $(PAIRS_precopy) = 0 ] || $(MAKE) --no-print-directory bench-precopy
+
+# A kernel that tracks which pages a program changes is not everywhere.
+PAIRS_precopy ?= 2
+.PHONY: bench-precopy
+bench-precopy: all tests ## how long a job of 512 MB is frozen that changes its memory, with and without pre-copy, in a virtual machine (20 minutes); PAIRS_precopy=2
+	@bash tests/vm/fetch.sh
+	@IOCOM_VM_ROUNDS=$(PAIRS_precopy) IOCOM_VM_MEMORY=5G IOCOM_VM_LIMIT=3600 IOCOM_VM_SECONDS=3700 bash tests/vm/guest.sh $(BUILD) trixie bench_precopy
 
 .PHONY: bench-decision
 bench-decision: $(BUILD)/tests/bench/bench_decision ## a placement from request to answer, 10 to 10,000 nodes; WHAT="wal io-re": these policies

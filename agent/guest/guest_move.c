@@ -181,7 +181,7 @@ static int moving_ask_shim(struct moving *m, struct iocom_err *err)
 	if (!job || job->state != JOB_RUNNING)
 		return iocom_err_set(err, -ESRCH, "it has ended");
 	fd = guest->launcher->move_ask(guest->run_jobs_dir, m->job, guest->base->set->criu,
-				       &m->records, m->fd);
+				       guest->base->set->moves_precopy, &m->records, m->fd);
 	if (fd < 0)
 		return iocom_err_set(err, fd, "its supervisor cannot be asked: %s", strerror(-fd));
 	m->entry = (struct loop_fd){.fd = fd, .ready = moving_ready, .arg = m};
@@ -401,6 +401,9 @@ void guest_move_held(struct guest *guest, struct job *job, const struct launch_e
 		.bytes = e->bytes,
 	};
 	snprintf(job->move.said.text, sizeof(job->move.said.text), "%s", e->text);
+	if (!e->failed && *e->text)
+		log_write(guest->base->log, LOG_L_INFO, "job %s is held to move: %.255s",
+			  job->order.job, e->text);
 	if (!job->move.asking)
 		move_ask_home(guest, job);
 }

@@ -263,6 +263,7 @@ static int arrive_receive(struct arrival *a, struct iocom_err *err)
 	const struct transfer_into into = {
 		.images = &a->images,
 		.most_bytes = INT64_MAX,
+		.rounds = true,
 		.record = shim->record,
 		.record_bytes = shim->order.spool_max,
 	};

@@ -262,14 +262,12 @@ void shim_serve_control(struct shim *shim)
 	}
 }
 
-/* Returns when the loop must act even if no descriptor is ready; UINT64_MAX: never. */
-static uint64_t deadline(const struct shim *shim)
+/* When the loop must act for the job; UINT64_MAX: never. */
+static uint64_t loop_job_due(const struct shim *shim)
 {
 	const struct streams *streams = &shim->streams;
 	uint64_t quiet_ms, grace_ms = UINT64_MAX;
 
-	if (depart_going(&shim->depart))
-		return depart_due(&shim->depart);
 	if (shim->killed && !shim->main_ended)
 		return shim->killed_ms + SHIM_SILENCE_MS;
 	if (shim->hung_up && !shim->main_ended)
@@ -286,6 +284,17 @@ static uint64_t deadline(const struct shim *shim)
 	return quiet_ms < grace_ms ? quiet_ms : grace_ms;
 }
 
+/* Returns when the loop must act even if no descriptor is ready; UINT64_MAX: never. */
+static uint64_t deadline(const struct shim *shim)
+{
+	uint64_t depart_ms = depart_due(&shim->depart), job_ms;
+
+	if (depart_going(&shim->depart))
+		return depart_ms;
+	job_ms = loop_job_due(shim);
+	return job_ms < depart_ms ? job_ms : depart_ms;
+}
+
 /* Hangs the terminal up, so that editors save and shells write their history. */
 static void hang_up(struct shim *shim)
 {
@@ -299,7 +308,7 @@ static void loop_overdue(struct shim *shim)
 {
 	bool before = shim->killed;
 
-	if (depart_going(&shim->depart)) {
+	if (depart_going(&shim->depart) || depart_due(&shim->depart) <= shim_now_ms()) {
 		depart_overdue(shim);
 		return;
 	}

@@ -30,7 +30,13 @@ tap_true "a job here" until_true 15 runs
 before=$(pair_count n1 seal_failures)
 kill -STOP "${PAIR_PID[munge-n1]}"
 munge -n -S "$PAIR/munge-n1/socket" >/dev/null 2>&1 &
-waits=$!
+waits=$! since=$SECONDS
+# On a machine so slow that the client has given up nothing can be said of the order.
+still_waits() { # DESCRIPTION
+	local took=$((SECONDS - since))
+	[ "$took" -lt 45 ] || { tap_skip "$1" "it took $took s to come here"; return; }
+	tap_is "$1" "$(kill -0 "$waits" && echo waits)" waits
+}
 noticed() { [ "$(pair_count n1 seal_failures)" -gt "$before" ]; }
 again() { # NODE PEER
 	pair_stop "$1"
@@ -41,7 +47,7 @@ sleep 2 # after three periods, 0.9 s, a silent node is dropped
 tap_true "munged is stopped: nodes that have greeted each other need it no more, and hear each other" pair_sees n1 2
 again n2 n1
 tap_true "a node begins anew and greets: the agent notices, counts it, and says so" until_true 30 noticed
-tap_is "whoever asked munged waits still" "$(kill -0 "$waits" && echo waits)" waits
+still_waits "whoever asked munged waits still"
 answered=0
 for _ in 1 2 3 4 5; do
 	pair_on n1 nodes --json >/dev/null && answered=$((answered + 1))
@@ -52,7 +58,7 @@ tap_is "a job of this machine runs" "$(pair_user n1 run --node n1 -- echo here 2
 tap_true "one that runs is ended" pair_user n1 kill "$long"
 pair_user n1 wait "$long" >/dev/null 2>&1
 tap_is "and its end is told" "$?" 143
-tap_is "all before munged's caller was answered" "$(kill -0 "$waits" && echo waits)" waits
+still_waits "all before munged's caller was answered"
 refused=$(remote 2>&1)
 tap_like "a job elsewhere is not begun, for a reason" "$refused" 'munged does not answer|not heard|is silent'
 tap_like "the journal of the agent has the sentence" "$(cat "$PAIR/n1/log")" 'munged does not answer at .*hangs or is stopped'

@@ -51,7 +51,7 @@ postponed=()
 
 # Minutes that each test of a part may take: far more than it takes, for it guards against a test
 # that hangs, and a machine that others use may be eight times slower for a while.
-declare -A minutes=([static]=12 [unit]=9 [sim]=9 [fuzz]=30 [shim]=8 [attack]=6 [liveness]=8 [bpf]=4 [testbed]=5 [cluster]=12 [decisions]=10 [run]=10 [chaos]=8 [record]=6 [asan]=30 [mix]=13 [effect]=6 [mpi]=4 [vm]=15 [tsan]=6)
+declare -A minutes=([static]=12 [unit]=9 [sim]=9 [fuzz]=30 [shim]=8 [attack]=10 [liveness]=8 [bpf]=4 [testbed]=5 [cluster]=12 [decisions]=10 [run]=10 [chaos]=8 [record]=6 [asan]=30 [mix]=13 [effect]=6 [mpi]=4 [vm]=25 [tsan]=6)
 
 # Seconds that parts of the daily run take on two processors that nobody else uses.
 declare -A typical=([static]=100 [unit]=200 [sim]=60 [shim]=130 [asan]=400 [fuzz]=300 [vm]=300 [cluster]=1100 [attack]=200 [chaos]=300 [testbed]=30 [liveness]=60 [decisions]=120 [bpf]=60 [record]=60 [mix]=240 [effect]=120)
@@ -326,12 +326,12 @@ part_vm() {
 	for suite in "${suites[@]}"; do
 		while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
 		remember vm "vm/$suite" bash tests/vm/guest.sh "$build" "$suite"
-		${lane:+nice -n 5} bash tests/vm/guest.sh "$build" "$suite" >"$logs/vm_$suite.log" 2>&1 </dev/null &
+		bash tests/vm/guest.sh "$build" "$suite" >"$logs/vm_$suite.log" 2>&1 </dev/null &
 		pids[$suite]=$!
 	done
 	remember vm vm/nfs bash tests/vm/nfs.sh "$build" trixie
 	while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
-	${lane:+nice -n 5} bash tests/vm/nfs.sh "$build" trixie >"$logs/vm_nfs.log" 2>&1 </dev/null
+	bash tests/vm/nfs.sh "$build" trixie >"$logs/vm_nfs.log" 2>&1 </dev/null
 	tally vm/nfs "$logs/vm_nfs.log" $? "$((SECONDS - began_all))"
 	for suite in "${suites[@]}"; do
 		wait "${pids[$suite]}"

@@ -230,6 +230,16 @@ static void remove_images(const struct moved *m)
 	assert_int_equal(mkdir(m->dir, 0700), 0);
 }
 
+/* Saves M, which is frozen and has the terminal TTY ("": none). */
+static int dumped(const struct criu *with, const struct moved *m, const char *tty,
+		  struct iocom_err *err)
+{
+	const struct criu_job job = {
+		.init = m->child.pid, .uid = getuid(), .group = m->group.v2, .tty = tty};
+
+	return criu_dump(with, &job, m->dir, LIMIT_MS, err);
+}
+
 /* Freezes M and takes what is in its pipe, as a shim does: criu does not. */
 static void freeze(const struct moved *m, unsigned *next)
 {
@@ -271,7 +281,7 @@ static void test_dump_leaves_it(void **state)
 	expect_lines(&m, &next, 20);
 	for (int i = 0; i < 3; i++) {
 		freeze(&m, &next);
-		rc = criu_dump(&criu, m.child.pid, getuid(), m.group.v2, "", m.dir, LIMIT_MS, &err);
+		rc = dumped(&criu, &m, "", &err);
 		if (rc)
 			print_message("%s\n", err.text);
 		assert_int_equal(rc, 0);
@@ -294,9 +304,7 @@ static void move(struct moved *m, unsigned *next)
 
 	freeze(m, next);
 	name_pipes(m, pipes);
-	assert_int_equal(
-		criu_dump(&criu, m->child.pid, getuid(), m->group.v2, "", m->dir, LIMIT_MS, &err),
-		0);
+	assert_int_equal(dumped(&criu, m, "", &err), 0);
 	old = *m;
 	new_group(m);
 	running = restore(m, pipes, &fresh, &hold);
@@ -350,9 +358,7 @@ static void move_tty(struct moved *m, unsigned *next)
 	assert_int_equal(criu_pipe_name(&ends[1], m->child.pid, status_descriptor(m)), 0);
 	assert_int_equal(ioctl(slave, TIOCGWINSZ, &wanted.size), 0);
 	close(slave);
-	assert_int_equal(criu_dump(&criu, m->child.pid, getuid(), m->group.v2, ends[0].name, m->dir,
-				   LIMIT_MS, &err),
-			 0);
+	assert_int_equal(dumped(&criu, m, ends[0].name, &err), 0);
 	old = *m;
 	new_group(m);
 	assert_int_equal(tty_open(&tty, &wanted, 0, 0), 0);
@@ -446,8 +452,7 @@ static void test_no_go(void **state)
 	expect_lines(&m, &next, 20);
 	freeze(&m, &next);
 	name_pipes(&m, pipes);
-	assert_int_equal(
-		criu_dump(&criu, m.child.pid, getuid(), m.group.v2, "", m.dir, LIMIT_MS, &err), 0);
+	assert_int_equal(dumped(&criu, &m, "", &err), 0);
 	old = m;
 	new_group(&m);
 	running = restore(&m, pipes, &fresh, &hold);
@@ -483,9 +488,7 @@ static void test_refusals(void **state)
 
 	expect_lines(&m, &next, 5);
 	freeze(&m, &next);
-	assert_int_equal(
-		criu_dump(&criu, m.child.pid, getuid(), m.group.v2, "", m.dir, LIMIT_MS, &err),
-		-ENOTSUP);
+	assert_int_equal(dumped(&criu, &m, "", &err), -ENOTSUP);
 	/* criu 4.1 cannot save any socket on Linux 6.16 and later. */
 	assert_non_null(strstr(err.text, "it has a"));
 	assert_non_null(strstr(err.text, "network"));
@@ -507,14 +510,11 @@ static void test_keeper_killed(void **state)
 	snprintf(killer.program, sizeof(killer.program), "%s/killer", m.dir);
 	new_program(killer.program, "#!/bin/sh\nkill -9 $PPID\n");
 	freeze(&m, &next);
-	assert_int_equal(
-		criu_dump(&killer, m.child.pid, getuid(), m.group.v2, "", m.dir, LIMIT_MS, &err),
-		-EIO);
+	assert_int_equal(dumped(&killer, &m, "", &err), -EIO);
 	assert_string_equal(err.text, "criu could not save it");
 	snprintf(proc, sizeof(proc), "/proc/%d/root/proc/self", m.child.pid);
 	assert_int_equal(readlink(proc, self, sizeof(self)), -1);
-	assert_int_equal(
-		criu_dump(&criu, m.child.pid, getuid(), m.group.v2, "", m.dir, LIMIT_MS, &err), 0);
+	assert_int_equal(dumped(&criu, &m, "", &err), 0);
 	assert_int_equal(cgroup_thaw(&m.group), 0);
 	expect_lines(&m, &next, 100);
 	end(&m);
@@ -533,9 +533,7 @@ static void test_old_log(void **state)
 	new_program(log, "(00.1) Error (x.c:1): io_uring\n");
 	snprintf(none.program, sizeof(none.program), "/nonexistent/criu");
 	freeze(&m, &next);
-	assert_int_equal(
-		criu_dump(&none, m.child.pid, getuid(), m.group.v2, "", m.dir, LIMIT_MS, &err),
-		-EIO);
+	assert_int_equal(dumped(&none, &m, "", &err), -EIO);
 	assert_string_equal(err.text, "criu could not save it");
 	assert_int_equal(cgroup_thaw(&m.group), 0);
 	expect_lines(&m, &next, 20);

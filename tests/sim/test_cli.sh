@@ -14,7 +14,7 @@ unset IOCOM_TRACES
 cd "$dir" || exit 1
 mkdir empty
 
-sim() { timeout "${limit:-120}" "$build/iocom-sim" "$@" 2>"$dir/err"; }
+sim() { timeout "${limit:-300}" "$build/iocom-sim" "$@" 2>"$dir/err"; }
 # Lists the names of all files in a directory, hidden ones too.
 inside() { find "$1" -mindepth 1 -printf '%P\n' 2>/dev/null | sort | tr '\n' ' '; }
 

@@ -23,7 +23,7 @@
 
 #include "user/gang_plan.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 #define TEXT_MAX    65536
 #define SILENCE_MS  2000 // after the tasks' end, of what they left behind
 

@@ -26,11 +26,11 @@ if [ -d build/vm/emulator ]; then
 fi
 # Without la57 the machine walks one level of page tables less.
 timeout --kill-after=5 "$seconds" "${emulator[@]}" -accel tcg,thread=multi -cpu max,la57=off \
-	-smp 2 -m 2G \
+	-smp 2 -m "${IOCOM_VM_MEMORY:-2G}" \
 	-nodefaults -display none -no-reboot -kernel "$dir/vmlinuz" -initrd "$work/initramfs" \
 	-append "console=ttyS0 panic=-1 quiet iocom_expect=${expected[$suite]} iocom_only=$only \
 iocom_jobs=${jobs_in[$suite]} \
-iocom_limit=${IOCOM_VM_LIMIT:-150} iocom_rounds=${IOCOM_VM_ROUNDS:-5}" \
+iocom_limit=${IOCOM_VM_LIMIT:-150} iocom_rounds=${IOCOM_VM_ROUNDS:-5} iocom_mb=${IOCOM_VM_MB:-512} iocom_kb=${IOCOM_VM_KB:-200}" \
 	-serial "file:$dir/console" -serial "file:$work/output" -monitor none \
 	-drive "file=$work/disk,if=virtio,format=raw,cache=unsafe,discard=unmap" </dev/null >"$work/qemu" 2>&1
 status=$?

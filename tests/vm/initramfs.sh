@@ -72,7 +72,7 @@ fi
 [ "$kind" = nfs ] || for source in tests/bpf/test_*.c tests/shim/test_*.c tests/tools/*.c; do
 	add "$build/${source%.c}" "${source%.c}"
 done
-for script in tests/vm/test_*.sh tests/vm/bench_*.sh tests/vm/nfs_node.sh; do
+for script in tests/vm/test_*.sh tests/vm/bench_*.sh tests/vm/movers.sh tests/vm/nfs_node.sh; do
 	install -D "$script" "$root/$script"
 done
 for program in iocom iocomd iocom-shim iocom-net \

@@ -29,6 +29,7 @@
 #define CRIU_ARGS_MAX  48
 #define CRIU_VARIABLES 3
 #define DUMP_LOG       "dump.log"
+#define PREDUMP_LOG    "pre-dump.log"
 #define RESTORE_LOG    "restore.log"
 #define CRIU_MEMORY    "memfd:CRIUMFD" /* where its code is while it saves a process */
 #define STATUS_SETUP   99	       /* of our own child, before criu */
@@ -369,8 +370,76 @@ bool criu_is_inside(const char *group)
 	return found;
 }
 
-int criu_dump(const struct criu *criu, pid_t init, uid_t uid, const char *group, const char *tty,
-	      const char *dir, unsigned limit_ms, struct iocom_err *err)
+/* Adds what says that only what has changed since the images of PREVIOUS (NULL: none) is saved. */
+static void criu_after(const char **words, size_t at, const char *previous)
+{
+	if (!previous)
+		return;
+	words[at++] = "--track-mem";
+	words[at++] = "--prev-images-dir";
+	words[at] = previous;
+}
+
+/*
+ * In the process that becomes criu: it sees the node's /proc in a copy of the job's mounts.  The
+ * job runs meanwhile, and sees none of it.
+ */
+static int criu_predump_place(pid_t init)
+{
+	int rc = criu_enter(init);
+
+	if (rc)
+		return rc;
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+		return -errno;
+	return 0;
+}
+
+int criu_predump(const struct criu *criu, const struct criu_job *job, const char *dir,
+		 unsigned limit_ms, struct iocom_err *err)
+{
+	char number[16];
+	const char *words[CRIU_ARGS_MAX] = {"criu",
+					    "pre-dump",
+					    "-t",
+					    number,
+					    "-D",
+					    dir,
+					    "-o",
+					    PREDUMP_LOG,
+					    "-v2",
+					    "--freeze-cgroup",
+					    job->group,
+					    "--manage-cgroups=ignore",
+					    job->previous ? NULL : "--track-mem"};
+	int status;
+	pid_t pid;
+
+	snprintf(number, sizeof(number), "%d", job->init);
+	criu_after(words, 12, job->previous);
+	pid = fork();
+	if (!pid) {
+		if (criu_predump_place(job->init))
+			_exit(STATUS_SETUP);
+		criu_become(criu, words, (char *[]){NULL}, -1);
+	}
+	if (pid < 0)
+		return iocom_err_set(err, -errno, "cannot make a process for criu: %s",
+				     strerror(errno));
+	status = criu_wait(pid, clock_boot_ms() + limit_ms);
+	if (status == 0)
+		return 0;
+	if (status < 0)
+		return iocom_err_set(err, -ETIMEDOUT, "criu took longer than %u ms to save it",
+				     limit_ms);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_SETUP)
+		return iocom_err_set(err, -EPERM, "cannot enter the job's namespaces");
+	return criu_explain(dir, PREDUMP_LOG, "save", -EIO, err);
+}
+
+int criu_dump(const struct criu *criu, const struct criu_job *job, const char *dir,
+	      unsigned limit_ms, struct iocom_err *err)
 {
 	char number[16], script[PATH_MAX], cover[32];
 	const char *words[CRIU_ARGS_MAX] = {"criu",
@@ -383,30 +452,30 @@ int criu_dump(const struct criu *criu, pid_t init, uid_t uid, const char *group,
 					    DUMP_LOG,
 					    "-v2",
 					    "--freeze-cgroup",
-					    group,
+					    job->group,
 					    "--leave-running",
 					    "--manage-cgroups=ignore"};
+	pid_t init = job->init, pid;
 	size_t at = 13;
 	int status;
-	pid_t pid;
 
 	if (beside(script, "iocom-hold"))
 		return iocom_err_set(err, -ENAMETOOLONG, "its script has too long a path");
-	if (*tty) {
+	if (job->tty && *job->tty) {
 		words[at++] = "--external";
-		words[at++] = tty;
+		words[at++] = job->tty;
 	}
-	/* Each call of it costs time: root needs none. */
-	if (uid) {
+	if (job->uid) { /* each call of it costs time: root needs none */
 		words[at++] = "--action-script";
 		words[at++] = script;
 	}
+	criu_after(words, at, job->previous);
 	snprintf(number, sizeof(number), "%d", init);
 	snprintf(cover, sizeof(cover), "IOCOM_COVER=%d", init);
 	criu_forget_log(dir, DUMP_LOG);
 	pid = fork();
 	if (!pid)
-		criu_dump_there(criu, init, words, uid ? cover : NULL, limit_ms);
+		criu_dump_there(criu, init, words, job->uid ? cover : NULL, limit_ms);
 	if (pid < 0)
 		return iocom_err_set(err, -errno, "cannot make a process for criu: %s",
 				     strerror(errno));

@@ -55,13 +55,29 @@ int criu_pipe_name(struct criu_pipe *pipe, pid_t pid, int fd);
 /* Writes what criu calls the terminal that FD is the job's end of.  Returns as above. */
 int criu_tty_name(char name[CRIU_NAME_MAX], int fd);
 
+/* The job of user UID with first process INIT, whose cgroup is at path GROUP. */
+struct criu_job {
+	pid_t init;
+	uid_t uid;
+	const char *group;
+	const char *tty; /* what criu calls its terminal; "" or NULL: it has none */
+	/* Of its memory only what has changed since these images, a path from DIR; NULL: all of it.
+	 */
+	const char *previous;
+};
 /*
- * Writes the images of the job of user UID with first process INIT, whose frozen cgroup is at path
- * GROUP, to DIR within LIMIT_MS.  Its terminal is TTY ("": none).  Returns 0; -ETIMEDOUT; -ENOTSUP:
- * the job has something that cannot be saved, which ERR names; other negative errno.
+ * Writes the images of JOB, whose cgroup is frozen, to DIR within LIMIT_MS.  Returns 0; -ETIMEDOUT;
+ * -ENOTSUP: the job has something that cannot be saved, which ERR names; other negative errno.
  */
-int criu_dump(const struct criu *criu, pid_t init, uid_t uid, const char *group, const char *tty,
-	      const char *dir, unsigned limit_ms, struct iocom_err *err);
+int criu_dump(const struct criu *criu, const struct criu_job *job, const char *dir,
+	      unsigned limit_ms, struct iocom_err *err);
+/*
+ * Writes the memory of a job that runs to DIR, as above, and lets the kernel note what it changes
+ * from then on.  criu stops the job for a moment only.  Of the images of JOB's previous ones it
+ * needs all but the contents of the pages.
+ */
+int criu_predump(const struct criu *criu, const struct criu_job *job, const char *dir,
+		 unsigned limit_ms, struct iocom_err *err);
 
 /*
  * For who finds that a dump's processes were killed, when none of them runs any more.  The first
