@@ -46,7 +46,7 @@ static bool has_words(const struct top_row *row, const char *text)
 		snprintf(word, sizeof(word), "%.*s", (int)n, text);
 		if (!strcasestr(row->comm, word) && !strcasestr(row->command, word) &&
 		    !strcasestr(row->user, word) && !strcasestr(row->job, word) &&
-		    !strstr(pid, word))
+		    !strcasestr(row->label, word) && !strstr(pid, word))
 			return false;
 		text += n;
 	}
@@ -67,7 +67,7 @@ bool top_row_wanted(const struct top_row *row, const json_t *tasks,
 
 static const char *row_text(const struct top_row *row, enum top_key key)
 {
-	return key == TOP_USER ? row->user : key == TOP_JOB ? row->job : row->command;
+	return key == TOP_USER ? row->user : key == TOP_JOB ? row->label : row->command;
 }
 
 /* Numbers descend except the pid, text ascends; ties are ordered by share, then pid. */
