@@ -490,6 +490,14 @@ static void test_named_groups(void **state)
 	assert_string_equal(string(find(doc, "jobs", "cgroup_id", (json_int_t)ids[2]), "name"),
 			    "slurm:12");
 	json_decref(doc);
+	/* Root's are his own job, and his session, even if another user works in it. */
+	options.uid = 0;
+	tasks[3].uid = 1000;
+	doc = sample_json(&sample, &options);
+	assert_int_equal(json_array_size(json_object_get(doc, "jobs")), 2);
+	assert_string_equal(string(find(doc, "jobs", "cgroup_id", (json_int_t)ids[8]), "name"),
+			    "session:root");
+	json_decref(doc);
 	for (size_t i = PATHS; i-- > 0;)
 		remove_cgroup(root, paths[i]);
 	remove_cgroup(root, "");
