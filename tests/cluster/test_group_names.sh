@@ -20,11 +20,17 @@ id=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 job=$top/system.slice/slurmstepd.scope/job_4711
 fake=$top/system.slice/own.scope/job_4711
 pod=$top/kubepods/burstable/pod2edf54f8-6911-449f-9abe-3d468a770d6b
-agent='' stay=()
+unit=iocom-names-$$.service
+uid=$((3000000000 + $$)) # no user has it
+session=user.slice/user-$uid.slice
+agent='' stay=() made=''
 cleanup() {
 	[ ${#stay[@]} -eq 0 ] || { kill "${stay[@]}"; wait "${stay[@]}"; } 2>/dev/null
 	[ -z "$agent" ] || { kill "$agent" 2>/dev/null; wait "$agent" 2>/dev/null; }
-	[ ! -d "$root/$top" ] || find "$root/$top" -depth -type d -exec rmdir {} +
+	for c in "$top" "$unit" "$session"; do
+		[ ! -d "$root/$c" ] || find "$root/$c" -depth -type d -exec rmdir {} +
+	done
+	[ -z "$made" ] || rmdir "$root/user.slice"
 	rm -rf "$dir"
 }
 trap cleanup EXIT
@@ -56,6 +62,10 @@ inhabit "$top/docker-$id.scope"
 inhabit "$top/docker-xyz.scope"
 inhabit "$top/machine.slice/libpod-$id.scope/container"
 inhabit "$top/lxc.monitor.web"
+inhabit "$unit/own"
+mkdir "$root/user.slice" 2>/dev/null && made=yes
+inhabit "$session/session-1.scope"
+inhabit "$session/user@$uid.service/app.slice"
 "$build/iocomd" --name m1 --run-dir "$dir/run" --state-dir "$dir/state" --period 0.5 \
 	--shim "$build/iocom-shim" --metrics-listen "127.0.0.1:$port" --metrics-max-jobs 10000 \
 	>"$dir/out" 2>"$dir/log" &
@@ -81,6 +91,10 @@ tap_is "two containers of a pod are one row" "$(jq -r \
 tap_is "containers by their short ids" "$(jq -r --arg top "/$top/" \
 	'.jobs[] | select((.job // "") | startswith($top)) | .name // empty | select(test("docker|podman"))' \
 	"$dir/reading" | sort | tr '\n' ' ')" "docker:0123456789ab podman:0123456789ab "
+tap_is "a unit with the groups that it made" "$(jq -r --arg unit "$unit" \
+	'.jobs[] | select(.name == $unit) | .job + " \(.tasks)"' "$dir/reading")" "/$unit 1"
+tap_is "a user's session with its services" "$(jq -r --arg name "session:$uid" \
+	'.jobs[] | select(.name == $name) | .job + " \(.tasks)"' "$dir/reading")" "/$session 2"
 tap_is "look-alikes keep their paths" "$(jq -r --arg top "/$top/" \
 	'.jobs[] | select(.name == null and ((.job // "") | startswith($top))) | .job' "$dir/reading" |
 	sort | tr '\n' ' ')" "/$top/docker-xyz.scope /$top/lxc.monitor.web /$fake/step_0 "
