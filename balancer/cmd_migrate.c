@@ -19,8 +19,8 @@ static const char help[] =
 	"it is frozen. If anything fails it goes on where it is.\n\n"
 	"  JOB              as `iocom jobs` lists it; last: your newest\n"
 	"  NODE             without it, the node that the job's policy chooses now\n"
-	"  --json           one JSON object: from, to, state, frozen_ms, bytes ... also of a\n"
-	"                   move that began and did not come to its end\n"
+	"  --json           one JSON object: from, to, state, frozen_ms ...; also of\n"
+	"                   a move that began and did not come to its end\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"What cannot move, and what a move changes: iocom-run(1), MOVING JOBS.\n"
 	"exit status: 0; 1 it did not move, and goes on where it is; 2 usage\n";
