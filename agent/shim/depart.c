@@ -28,7 +28,10 @@
 #define DEPART_LATE_MS	   10000 /* after its own limit, until the mover counts as lost */
 #define DEPART_SETTLE_MS   (DEPART_DUMP_MS + DEPART_LATE_MS)
 #define DEPART_LOOK_MS	   10
-#define DEPART_END_MS	   2000 /* for the mover to hand on the last signals */
+/* All is sent: so long the other node may restore it, with so many bytes each ms besides. */
+#define DEPART_RESTORE_MS    120000
+#define DEPART_RESTORE_BYTES 10000
+#define DEPART_END_MS	     2000 /* for the mover to hand on the last signals */
 
 /* --- the mover --------------------------------------------------------------------------- */
 
@@ -212,6 +215,19 @@ static void mover_forget(struct shim *shim)
 	}
 }
 
+/* The other node has BYTES of it.  While it says nothing the job stands still. */
+static int mover_await(struct wire *target, uint64_t bytes, uint64_t until_ms,
+		       struct iocom_err *err)
+{
+	uint64_t most_ms = clock_boot_ms() + DEPART_RESTORE_MS + bytes / DEPART_RESTORE_BYTES;
+	int rc = transfer_await(target, most_ms < until_ms ? most_ms : until_ms, err);
+
+	if (rc == -ETIMEDOUT && clock_boot_ms() >= most_ms)
+		iocom_err_set(err, rc,
+			      "the other node has it, and does not say that it is restored");
+	return rc;
+}
+
 /* The process that saves and sends the job, and says once, as MOVE, how that went; it does not
  * return. */
 static void mover_run(struct shim *shim, const struct criu *criu, struct wire *target, int parent)
@@ -240,7 +256,7 @@ static void mover_run(struct shim *shim, const struct criu *criu, struct wire *t
 				   &err);
 	images_free(&images);
 	if (!rc)
-		rc = transfer_await(target, until_ms, &err);
+		rc = mover_await(target, move.bytes, until_ms, &err);
 	move.failed = rc != 0;
 	snprintf(move.why, sizeof(move.why), "%.255s", err.text);
 	if (write(parent, &move, sizeof(move)) == (ssize_t)sizeof(move) && !rc)

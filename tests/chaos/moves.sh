@@ -45,6 +45,7 @@ fault() { # WHAT JOB: what goes wrong
 	target-agent) kill -9 "${PAIR_PID[n2]}" ;;
 	source-shim) xargs -r kill -9 <"$PAIR/shim-n1" ;;
 	target-shim) shims_new | xargs -r kill -9 ;;
+	target-both) kill -9 "${PAIR_PID[n2]}" && shims_new | xargs -r kill -9 ;;
 	mover) pair_group_kill n1 "$2.move" ;;
 	source-init) pair_init n1 "$2" | xargs -r kill -9 ;;
 	target-all) pair_group_kill n2 "$2" ;;
@@ -59,7 +60,6 @@ mend() { # WHAT
 	link-short) sleep 2 ;;
 	link-long) sleep "$LONG_S" ;;
 	disk-*) sleep 4 ;;
-	silent) sleep 1 ;;
 	esac
 	case $1 in
 	link-*) tc qdisc del dev lo root ;;
@@ -152,7 +152,7 @@ expected() { # STEP WHAT
 	case $1-$2 in
 	lie-claims | lie-early | lie-silent) echo "resumed (lost|killed)" ;;
 	lie-*) echo "aborted whole" ;;
-	*-source-init | *-source-shim | *-target-all | *-target-shim | *-mover) echo "[a-z]+ (whole|lost|killed)" ;;
+	*-source-init | *-source-shim | *-target-all | *-target-shim | *-target-both | *-mover) echo "[a-z]+ (whole|lost|killed)" ;;
 	*-client-* | *-link-short | *-disk-source | held-link-long | held-disk-target) echo "resumed whole" ;;
 	*-link-long | *-disk-target) echo "aborted whole" ;;
 	*) echo "[a-z]+ whole" ;;
@@ -194,11 +194,11 @@ try_case() { # STEP WHAT
 	took=$(((${EPOCHREALTIME/./} - begun) / 100000))
 	sleep 0.3
 	pair_again || echo "# the agents do not come back"
+	until_true 30 decided
 	rm -f "$LIE"
+	[ "$what" != mute ] || shims_new | xargs -r kill -9
 	moved=$(move_state)
-	until_true 15 decided
-	moved=$(move_state)
-	reason=$(pair_on n1 explain --json "$job" | jq -r '.moves[-1].text')
+	reason=$(pair_on n1 explain --json "$job" | jq -r '.moves[-1] | .text // .why // ""')
 	move_again "$step" "$what"
 	timeout 120 env IOCOM_RUN_DIR="$PAIR/n1/run" "$IOCOM_BUILD/iocom" wait "$job" >/dev/null 2>&1
 	status=$?
@@ -215,7 +215,7 @@ decided() { [ "$(move_state)" != asked ]; }
 
 all=""
 for step in dump restore held; do
-	for what in source-agent target-agent source-shim target-shim mover source-init target-all \
+	for what in source-agent target-agent source-shim target-shim mover source-init target-all target-both \
 		client-run client-attach client-migrate link-short link-long disk-source disk-target; do
 		[ "$step-$what" = dump-target-all ] || all+="$step:$what "
 	done
