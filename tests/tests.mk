@@ -14,9 +14,12 @@ NEXT         := $(addprefix $(BUILD)/tests/next/,iocom iocomd iocom-net iocom-sh
 NEXT_OBJECTS := $(patsubst %.c,$(BUILD)/next/%.o,\
                 $(shell grep -l '"user/channel/version.h"' $(shell find user agent balancer -name '*.c')))
 
+# An agent and a shim that lie about a job that comes (tests/chaos/moves.sh).
+LIARS := $(addprefix $(BUILD)/tests/liar/,iocomd iocom-shim iocom-net iocom-init iocom-hold)
+
 ##@ Check
 .PHONY: tests
-tests: all apps $(TEST_BINARIES) $(BUILD)/tests/shim/pam_witness.so $(BUILD)/tests/shim/audited_shim $(NEXT) ## build all test programs
+tests: all apps $(TEST_BINARIES) $(BUILD)/tests/shim/pam_witness.so $(BUILD)/tests/shim/audited_shim $(NEXT) $(LIARS) ## build all test programs
 
 # Five mini-applications, once for each MPI that is installed.
 APPS      := render molecular semiconductor reaction vortex
@@ -74,6 +77,17 @@ $(BUILD)/tests/next/iocom-net: $(BUILD)/obj/agent/net/main.o $(NEXT_OBJECTS) \
 	$(call link,$(filter-out $(filter-out $(BUILD)/next/user/% $(BUILD)/next/agent/net/% \
 		$(BUILD)/next/agent/gate/%,$(filter $(BUILD)/next/%,$^)),$^) $(LIBS_net))
 $(BUILD)/tests/next/iocom-shim: $(BUILD)/iocom-shim
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+# The lie stands between one function and those that call it from other files.
+$(BUILD)/tests/liar/iocomd: $(addprefix $(BUILD)/obj/,agent/main.o tests/shim/lying_agent.o) \
+		$(call archives,agent profile settings view gossip rules user)
+	$(call link,$^ -Wl$(comma)--wrap=peer_held_pack $(LIBS_agent))
+$(BUILD)/tests/liar/iocom-shim: $(addprefix $(BUILD)/obj/,agent/shim/main.o tests/shim/lying_shim.o) \
+		$(call archives,shim user)
+	$(call link,$^ -Wl$(comma)--wrap=arrive_take $(LIBS_shim))
+$(BUILD)/tests/liar/iocom-%: $(BUILD)/iocom-%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 

@@ -284,7 +284,11 @@ static int arrive_receive(struct arrival *a, struct iocom_err *err)
 		int back;
 
 		rc = transfer_receive(&shim->client, &into, a->until_ms, err);
-		/* In the group of its user this process could be killed for what others use. */
+		/*
+		 * In the group of its user this process could be killed for what others use.  An
+		 * agent that stopped meanwhile has removed the shims' group, which was empty.
+		 */
+		(void)cgroup_create(&shims, NULL);
 		back = cgroup_enter(&shims, true);
 		if (back)
 			return iocom_err_set(err, back, "cannot leave the cgroup of its images: %s",

@@ -31,6 +31,9 @@
 #define DEPART_LOOK_MS	   10
 #define DEPART_END_MS	   2000	 /* for the mover to hand on the last signals */
 #define DEPART_PACK_MS	   20000 /* for the shim to freeze the job and write its luggage */
+/* All is sent: so long the other node may restore it, with so many bytes each ms besides. */
+#define DEPART_RESTORE_MS    120000
+#define DEPART_RESTORE_BYTES 10000
 
 /* --- the mover --------------------------------------------------------------------------- */
 
@@ -324,6 +327,19 @@ static void mover_forget(struct shim *shim)
 	}
 }
 
+/* The other node has BYTES of it.  While it says nothing the job stands still. */
+static int mover_await(struct wire *target, uint64_t bytes, uint64_t until_ms,
+		       struct iocom_err *err)
+{
+	uint64_t most_ms = clock_boot_ms() + DEPART_RESTORE_MS + bytes / DEPART_RESTORE_BYTES;
+	int rc = transfer_await(target, most_ms < until_ms ? most_ms : until_ms, err);
+
+	if (rc == -ETIMEDOUT && clock_boot_ms() >= most_ms)
+		iocom_err_set(err, rc,
+			      "the other node has it, and does not say that it is restored");
+	return rc;
+}
+
 static void mover_tell(struct mover *m, int rc, const char *why)
 {
 	struct leash_move *move = &m->move;
@@ -376,7 +392,7 @@ static void mover_run(struct mover *m)
 		rc = mover_send(m, &err);
 	images_free(&m->images);
 	if (!rc)
-		rc = transfer_await(m->target, m->until_ms, &err);
+		rc = mover_await(m->target, m->move.bytes, m->until_ms, &err);
 	mover_tell(m, rc, rc ? err.text : m->copy.why.text);
 	_exit(rc ? 1 : 0);
 }

@@ -355,7 +355,7 @@ part_chaos() {
 	run chaos chaos/chaos.sh env "ROUNDS=${ROUNDS:-20}" bash tests/chaos/chaos.sh
 	run chaos chaos/test_gangs python3 -B tests/chaos/test_gangs.py
 	run chaos chaos/gangs.sh env ROUNDS=5 bash tests/chaos/gangs.sh
-	run chaos chaos/moves.sh env "CASES=dump:mover restore:target-agent held:source-agent held:target-shim" bash tests/chaos/moves.sh
+	run chaos chaos/moves.sh env "CASES=dump:mover restore:target-agent held:source-agent held:target-shim dump:link-short lie:claims" bash tests/chaos/moves.sh
 	run chaos chaos/moving.sh env MOVES=10 FAULTS=10 SEED=3 bash tests/chaos/moving.sh
 }
 part_record() { run_scripts record tests/cluster/record.sh; }
