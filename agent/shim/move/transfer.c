@@ -229,6 +229,7 @@ struct transfer {
 	uint64_t left; /* of the file that comes */
 	int fd;	       /* of that; -1: none */
 	bool room, over;
+	bool recorded; /* that file is output that it has written, and goes to the disk */
 	struct wire *wire;
 	uint64_t until_ms;
 	struct squeeze *squeeze; /* NULL: there is none */
@@ -285,7 +286,8 @@ static int transfer_take_file(struct transfer *t, const uint8_t *data, size_t le
 	t->left = wire_u64(data);
 	dir = t->into->images->fd;
 	at = name;
-	if (!strncmp(name, TRANSFER_RECORD, strlen(TRANSFER_RECORD))) {
+	t->recorded = !strncmp(name, TRANSFER_RECORD, strlen(TRANSFER_RECORD));
+	if (t->recorded) {
 		at += strlen(TRANSFER_RECORD);
 		dir = t->into->record;
 		if (dir < 0 || (strcmp(at, RECORD_OUT) != 0 && strcmp(at, RECORD_ERR) != 0))
@@ -385,6 +387,8 @@ int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64
 		return rc;
 	if (rc == -EBADMSG)
 		return iocom_err_set(err, rc, "the other node sent what is no job that moves");
+	if (rc == -ENOSPC && t.recorded)
+		return iocom_err_set(err, rc, "the disk there has no room for its output");
 	if (rc == -ENOSPC)
 		return iocom_err_set(err, rc, "its images are larger than was announced");
 	return transfer_say(rc, err);
