@@ -87,13 +87,19 @@ static void lie_await_word(struct shim *shim)
 	leash_decided(&shim->leash);
 }
 
+static bool lie_is_known(const char *lie)
+{
+	return !strcmp(lie, "claims") || !strcmp(lie, "silent") || !strcmp(lie, "early") ||
+	       !strcmp(lie, "mute");
+}
+
 int __wrap_arrive_take(struct shim *shim, const struct identity *identity, int failed,
 		       struct iocom_err *err)
 {
 	char lie[16] = "";
 
 	lie_read(shim, lie, sizeof(lie));
-	if (failed || !*lie || !strchr("csem", *lie))
+	if (failed || !lie_is_known(lie))
 		return __real_arrive_take(shim, identity, failed, err);
 	(void)transfer_begin(&shim->client, clock_boot_ms() + WIRE_LOOK_MS);
 	if (!strcmp(lie, "early"))

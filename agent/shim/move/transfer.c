@@ -318,7 +318,8 @@ struct transfer {
 	uint64_t room_bytes; /* that were announced */
 	uint64_t room_left;  /* of these, for this part: the rounds, or the rest */
 	bool room, last, over;
-	bool offered; /* rounds may come */
+	bool offered;  /* rounds may come */
+	bool recorded; /* that file is output that it has written, and goes to the disk */
 	struct wire *wire;
 	uint64_t until_ms;
 	struct squeeze *squeeze; /* NULL: there is none */
@@ -443,7 +444,8 @@ static int transfer_take_file(struct transfer *t, const uint8_t *data, size_t le
 	t->left = wire_u64(data);
 	dir = t->dir;
 	at = name;
-	if (!strncmp(name, TRANSFER_RECORD, strlen(TRANSFER_RECORD))) {
+	t->recorded = !strncmp(name, TRANSFER_RECORD, strlen(TRANSFER_RECORD));
+	if (t->recorded) {
 		at += strlen(TRANSFER_RECORD);
 		dir = t->into->record;
 		if (dir < 0 || t->dir != t->into->images->fd ||
@@ -553,6 +555,8 @@ int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64
 		return rc;
 	if (rc == -EBADMSG)
 		return iocom_err_set(err, rc, "the other node sent what is no job that moves");
+	if (rc == -ENOSPC && t.recorded)
+		return iocom_err_set(err, rc, "the disk there has no room for its output");
 	if (rc == -ENOSPC)
 		return iocom_err_set(err, rc, "its images are larger than was announced");
 	return transfer_say(rc, err);
