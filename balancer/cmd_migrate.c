@@ -10,7 +10,10 @@
 #include "balancer/job_command.h"
 #include "balancer/listing.h"
 
-#define MIGRATE_LOOK_NS 100000000 /* between looks whether it is decided */
+/* Between looks whether it is decided: at first, and later. */
+#define MIGRATE_LOOK_MS	 100
+#define MIGRATE_LATER_MS 1000
+#define MIGRATE_TRIES	 20 /* looks that fail, one after the other, until we know nothing */
 
 static const char help[] =
 	"usage: iocom migrate [--json] [--run-dir DIR] JOB [NODE]\n"
@@ -23,7 +26,8 @@ static const char help[] =
 	"                   a move that began and did not come to its end\n"
 	"  --run-dir DIR    the agent's directory\n\n"
 	"What cannot move, and what a move changes: iocom-run(1), MOVING JOBS.\n"
-	"exit status: 0; 1 it did not move, and goes on where it is; 2 usage\n";
+	"exit status: 0; 1 it did not move, and goes on where it is, or nobody can say\n"
+	"whether it did; 2 usage\n";
 
 static void migrate_print(const char *job, const json_t *move)
 {
@@ -34,26 +38,47 @@ static void migrate_print(const char *job, const json_t *move)
 	       (double)json_integer_value(json_object_get(move, "bytes")) / 1e6);
 }
 
-/* Waits until move NUMBER of JOB is decided.  Returns it, borrowed from ANSWER; NULL: see ERR. */
-static const json_t *migrate_await(const struct job_command *command, const char *job,
-				   json_int_t number, json_t **answer, struct iocom_err *err)
+/* Returns move NUMBER in ANSWER if it is decided, or NULL. */
+static const json_t *migrate_decided(const json_t *answer, json_int_t number)
 {
-	const struct timespec pause = {.tv_nsec = MIGRATE_LOOK_NS};
 	const json_t *move;
 	size_t i;
 
-	for (;;) {
+	json_array_foreach (json_object_get(answer, "moves"), i, move) {
+		if (json_integer_value(json_object_get(move, "number")) == number &&
+		    strcmp(listing_string(move, "state"), "asked") != 0)
+			return move;
+	}
+	return NULL;
+}
+
+static unsigned migrate_pause(unsigned ms)
+{
+	const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+
+	nanosleep(&pause, NULL);
+	return ms * 5 / 4 < MIGRATE_LATER_MS ? ms * 5 / 4 : MIGRATE_LATER_MS;
+}
+
+/*
+ * Waits until move NUMBER of JOB is decided.  Returns it, borrowed from ANSWER; NULL: see ERR.  The
+ * agent may be busy, or start again: the move goes on.
+ */
+static const json_t *migrate_await(const struct job_command *command, const char *job,
+				   json_int_t number, json_t **answer, struct iocom_err *err)
+{
+	unsigned failed = 0, pause_ms = MIGRATE_LOOK_MS;
+	const json_t *move = NULL;
+
+	while (!move && failed < MIGRATE_TRIES) {
 		json_decref(*answer);
 		*answer = NULL;
-		if (job_command_ask(command, "explain", job, -1, answer, err))
-			return NULL;
-		json_array_foreach (json_object_get(*answer, "moves"), i, move) {
-			if (json_integer_value(json_object_get(move, "number")) == number &&
-			    strcmp(listing_string(move, "state"), "asked") != 0)
-				return move;
-		}
-		nanosleep(&pause, NULL);
+		failed = job_command_ask(command, "explain", job, -1, answer, err) ? failed + 1 : 0;
+		move = migrate_decided(*answer, number);
+		if (!move)
+			pause_ms = migrate_pause(failed ? MIGRATE_LATER_MS : pause_ms);
 	}
+	return move;
 }
 
 int cmd_migrate(int argc, char **argv)
@@ -86,7 +111,8 @@ int cmd_migrate(int argc, char **argv)
 		if (move)
 			iocom_err_set(&err, -EREMOTE, "it goes on at node %s: %s",
 				      listing_string(move, "from"), listing_string(move, "why"));
-		fprintf(stderr, "iocom migrate: %s: %s\n", argv[optind], err.text);
+		fprintf(stderr, "iocom migrate: %s: %s%s\n", argv[optind], err.text,
+			move ? "" : "; `iocom explain` will say whether it moved");
 		if (move && command.json && !json_dumpf(move, stdout, JSON_COMPACT))
 			putchar('\n');
 		json_decref(answer);
