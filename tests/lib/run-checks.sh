@@ -323,6 +323,7 @@ part_vm() {
 	# shellcheck source=tests/vm/suites.sh
 	. tests/vm/suites.sh
 	export IOCOM_VM_SECONDS=${IOCOM_VM_SECONDS:-$(limit vm)}
+	[ -n "$daily" ] || export IOCOM_VM_LONG=1 IOCOM_VM_LIMIT=${IOCOM_VM_LIMIT:-600}
 	for suite in "${suites[@]}"; do
 		while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
 		remember vm "vm/$suite" bash tests/vm/guest.sh "$build" "$suite"
