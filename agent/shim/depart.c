@@ -18,7 +18,6 @@
 #include "agent/shim/move/criu.h"
 #include "agent/shim/move/images.h"
 #include "agent/shim/move/luggage.h"
-#include "agent/shim/move/precopy.h"
 #include "agent/shim/move/transfer.h"
 #include "agent/shim/shim.h"
 #include "user/cgroup_freeze.h"
@@ -29,11 +28,7 @@
 #define DEPART_LATE_MS	   10000 /* after its own limit, until the mover counts as lost */
 #define DEPART_SETTLE_MS   (DEPART_DUMP_MS + DEPART_LATE_MS)
 #define DEPART_LOOK_MS	   10
-#define DEPART_END_MS	   2000	 /* for the mover to hand on the last signals */
-#define DEPART_PACK_MS	   20000 /* for the shim to freeze the job and write its luggage */
-/* All is sent: so long the other node may restore it, with so many bytes each ms besides. */
-#define DEPART_RESTORE_MS    120000
-#define DEPART_RESTORE_BYTES 10000
+#define DEPART_END_MS	   2000 /* for the mover to hand on the last signals */
 
 /* --- the mover --------------------------------------------------------------------------- */
 
@@ -120,11 +115,9 @@ static int luggage_gather(struct luggage *luggage, const struct shim *shim)
 	};
 	memcpy(luggage->job, shim->order.spec.job, sizeof(luggage->job));
 	memcpy(luggage->owner, shim->owner, sizeof(luggage->owner));
-	for (int i = streams->tty ? FRAME_STREAMS : 0; !rc && i < LUGGAGE_PIPES; i++)
+	for (int i = 0; !rc && i < LUGGAGE_PIPES; i++)
 		if (fds[i] >= 0)
 			rc = luggage_look(&luggage->pipes[i], fds[i]);
-	if (!rc && streams->tty)
-		rc = depart_tty_pack(&shim->depart.tty, shim, &luggage->tty);
 	if (!rc && streams->spool.fd[1] >= 0) {
 		spool_pack(&streams->spool, packed);
 		rc = copy_bytes(&luggage->spool, packed, sizeof(packed));
@@ -157,9 +150,8 @@ static int mover_pack(const struct shim *shim, const struct images *images, stru
 }
 
 /* The job may have only what its user may have: the other shim asks for no more, and no less. */
-static int mover_examine(struct shim *shim, struct iocom_err *err)
+static int mover_examine(const struct shim *shim, struct iocom_err *err)
 {
-	struct depart_tty *tty = &shim->depart.tty;
 	struct belongings_owner owner;
 	gid_t *groups;
 	int rc = belongings_owner_of(&owner, &groups, shim->child.pid);
@@ -168,138 +160,31 @@ static int mover_examine(struct shim *shim, struct iocom_err *err)
 		rc = -EPERM;
 	if (rc)
 		return iocom_err_set(err, rc, "cannot find out whose it is: %s", strerror(-rc));
-	rc = belongings_check(&shim->group, shim->child.pid, &owner, tty->open ? &tty->what : NULL,
-			      err);
+	rc = belongings_check(&shim->group, shim->child.pid, &owner, err);
 	free(groups);
-	if (!rc && tty->open && tty->what.flags < 0)
-		rc = iocom_err_set(err, -ENOTSUP, "it has given its terminal up");
 	return rc;
 }
 
-/* The job runs, and must see the end of its input when the shim closes that. */
-static void mover_forget_streams(const struct shim *shim)
+/* Saves it, and notes in MOVE how long that took and how much it is. */
+static int mover_save(const struct shim *shim, const struct criu *criu, struct images *images,
+		      struct leash_move *move, struct iocom_err *err)
 {
-	for (size_t i = 0; i < FRAME_STREAMS; i++)
-		if (shim->streams.fd[i] > STDERR_FILENO)
-			close(shim->streams.fd[i]);
-	if (shim->child.status > STDERR_FILENO)
-		close(shim->child.status);
-}
-
-/* The process that moves a job, and what it does. */
-struct mover {
-	struct shim *shim; /* as it was when this process began */
-	const struct criu *criu;
-	struct wire *target;
-	int parent;
-	uint64_t until_ms;
-	bool copies;  /* the job runs, and the parent freezes it when asked */
-	bool spooled; /* it has output on disk */
-	struct images images;
-	struct sending *sending; /* NULL: nothing was sent yet */
-	struct precopy copy;
-	uint64_t signals; /* a set of those that the parent sent early */
-	struct leash_move move;
-};
-
-/* What the parent's helper says: the job is frozen, and its luggage among the images. */
-struct packed {
-	int rc;
-	bool spooled; /* it has output on disk */
-	char why[256];
-};
-
-/* Saves it, and notes how long that took and how much it is. */
-static int mover_save(struct mover *m, struct iocom_err *err)
-{
-	struct shim *shim = m->shim;
-	const struct criu_job job = {
-		.init = shim->child.pid,
-		.uid = shim->order.uid,
-		.group = shim->group.v2,
-		.tty = shim->depart.tty.name,
-		.previous = *m->copy.previous ? m->copy.previous : NULL,
-	};
-	uint64_t begin_ms = clock_boot_ms(), bytes, files;
+	uint64_t begin_ms = clock_boot_ms(), files;
 	int rc = mover_examine(shim, err);
 
-	if (!rc && m->images.fd < 0)
-		rc = images_make(&m->images, resident_bytes(&shim->group) + IMAGES_EXTRA_BYTES,
-				 err);
 	if (!rc)
-		rc = criu_dump(m->criu, &job, m->images.path, DEPART_DUMP_MS, err);
+		rc = images_make(images, resident_bytes(&shim->group) + IMAGES_EXTRA_BYTES, err);
+	if (!rc)
+		rc = criu_dump(criu, shim->child.pid, shim->order.uid, shim->group.v2, images->path,
+			       DEPART_DUMP_MS, err);
 	if (!rc && !cgroup_frozen(&shim->group))
 		rc = iocom_err_set(err, -EIO, "somebody let it go on while it was saved");
-	if (!rc && !m->copies)
-		rc = mover_pack(shim, &m->images, err);
 	if (!rc)
-		rc = images_size(&m->images, &bytes, &files);
+		rc = mover_pack(shim, images, err);
 	if (!rc)
-		m->move.bytes = m->copy.bytes + bytes;
-	m->move.dump_ms = clock_boot_ms() - begin_ms;
+		rc = images_size(images, &move->bytes, &files);
+	move->dump_ms = clock_boot_ms() - begin_ms;
 	return rc;
-}
-
-/* Waits for what the parent's helper says, and keeps the signals that come before. */
-static int mover_hear_packed(struct mover *m, struct iocom_err *err)
-{
-	struct pollfd p = {.fd = m->parent, .events = POLLIN};
-	uint64_t end_ms = clock_boot_ms() + DEPART_PACK_MS, now_ms;
-	struct packed packed;
-	ssize_t n = -1;
-
-	while (n != (ssize_t)sizeof(packed) && (now_ms = clock_boot_ms()) < end_ms) {
-		if (poll(&p, 1, (int)(end_ms - now_ms)) != 1)
-			continue;
-		n = read(m->parent, &packed, sizeof(packed));
-		if (n == 1)
-			m->signals |= 1ULL << (*(uint8_t *)&packed - 1);
-		else if (n <= 0)
-			break;
-	}
-	if (n != (ssize_t)sizeof(packed))
-		return iocom_err_set(err, -ETIMEDOUT, "it was not frozen in time");
-	m->spooled = packed.spooled;
-	return packed.rc ? iocom_err_set(err, packed.rc, "%s", packed.why) : 0;
-}
-
-/*
- * Sends its memory while it runs, as far as the target takes that, and then has it frozen.  Returns
- * negative errno without a sentence if the job is damaged.
- */
-static int mover_copy(struct mover *m, struct iocom_err *err)
-{
-	uint64_t room = resident_bytes(&m->shim->group) + IMAGES_EXTRA_BYTES;
-	int rc = images_make(&m->images, room, err);
-
-	if (!rc)
-		rc = transfer_open(&m->sending, m->target, room, PRECOPY_ASK_MS, m->until_ms, err);
-	m->copy = (struct precopy){
-		.criu = m->criu,
-		.init = m->shim->child.pid,
-		.group = m->shim->group.v2,
-		.images = &m->images,
-		.room_bytes = room,
-		.sending = m->sending,
-	};
-	if (!rc && transfer_takes_rounds(m->sending))
-		rc = precopy_run(&m->copy, err);
-	if (rc)
-		return rc;
-	/* The place of the images says all: freeze it now, and put the luggage there. */
-	if (write(m->parent, m->images.path, sizeof(m->images.path)) !=
-	    (ssize_t)sizeof(m->images.path))
-		return iocom_err_set(err, -EPIPE, "its supervisor is gone");
-	return mover_hear_packed(m, err);
-}
-
-static int mover_send(struct mover *m, struct iocom_err *err)
-{
-	const struct shim *shim = m->shim;
-	int record = m->spooled ? shim->record : -1;
-
-	return m->sending ? transfer_rest(m->sending, &m->images, record, err)
-			  : transfer_send(m->target, &m->images, record, m->until_ms, err);
 }
 
 /* Hands on the signals that the parent sends, until it says no more. */
@@ -327,46 +212,13 @@ static void mover_forget(struct shim *shim)
 	}
 }
 
-/* The other node has BYTES of it.  While it says nothing the job stands still. */
-static int mover_await(struct wire *target, uint64_t bytes, uint64_t until_ms,
-		       struct iocom_err *err)
+/* The process that saves and sends the job, and says once, as MOVE, how that went; it does not
+ * return. */
+static void mover_run(struct shim *shim, const struct criu *criu, struct wire *target, int parent)
 {
-	uint64_t most_ms = clock_boot_ms() + DEPART_RESTORE_MS + bytes / DEPART_RESTORE_BYTES;
-	int rc = transfer_await(target, most_ms < until_ms ? most_ms : until_ms, err);
-
-	if (rc == -ETIMEDOUT && clock_boot_ms() >= most_ms)
-		iocom_err_set(err, rc,
-			      "the other node has it, and does not say that it is restored");
-	return rc;
-}
-
-static void mover_tell(struct mover *m, int rc, const char *why)
-{
-	struct leash_move *move = &m->move;
-
-	move->failed = rc != 0;
-	move->frozen_ms = m->copy.frozen_us / 1000; /* what the shim adds to */
-	if (!rc && m->copy.rounds)
-		snprintf(move->why, sizeof(move->why),
-			 "%.1f MB in %u rounds were sent while it ran, stopped for %llu ms of "
-			 "it%s%.120s",
-			 (double)m->copy.bytes / 1e6, m->copy.rounds,
-			 (unsigned long long)move->frozen_ms, *why ? "; then all of it: " : "",
-			 why);
-	else
-		snprintf(move->why, sizeof(move->why), "%.255s", why);
-	if (write(m->parent, move, sizeof(*move)) != (ssize_t)sizeof(*move) || rc)
-		return;
-	for (uint8_t signal = 1; signal < _NSIG; signal++)
-		if (m->signals & 1ULL << (signal - 1))
-			(void)transfer_signal(m->target, signal, clock_boot_ms() + DEPART_END_MS);
-	mover_hand_on(m->target, m->parent);
-}
-
-/* The process that saves and sends the job, and says once how that went; it does not return. */
-static void mover_run(struct mover *m)
-{
-	struct shim *shim = m->shim;
+	uint64_t until_ms = clock_boot_ms() + DEPART_LIMIT_MS;
+	struct leash_move move = {0};
+	struct images images = {.fd = -1};
 	struct iocom_err err = {0};
 	int rc = cgroup_enter(&shim->depart.group, true);
 	sigset_t term;
@@ -376,24 +228,23 @@ static void mover_run(struct mover *m)
 	signal(SIGTERM, SIG_DFL);
 	if (rc)
 		iocom_err_set(&err, rc, "cannot enter the cgroup of its images: %s", strerror(-rc));
-	if (m->copies)
-		mover_forget_streams(shim);
-	if (!rc && m->copies)
-		rc = mover_copy(m, &err);
-	if (rc && !*err.text)
-		_exit(1); /* the shim looks at a job whose mover says nothing */
 	if (!rc)
-		rc = mover_save(m, &err);
+		rc = mover_save(shim, criu, &images, &move, &err);
 	/* The shim says by SIGTERM that the job stays, which has waited as long as criu worked. */
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_UNBLOCK, &term, NULL);
 	if (!rc)
-		rc = mover_send(m, &err);
-	images_free(&m->images);
+		rc = transfer_send(target, &images,
+				   shim->streams.spool.fd[1] >= 0 ? shim->record : -1, until_ms,
+				   &err);
+	images_free(&images);
 	if (!rc)
-		rc = mover_await(m->target, m->move.bytes, m->until_ms, &err);
-	mover_tell(m, rc, rc ? err.text : m->copy.why.text);
+		rc = transfer_await(target, until_ms, &err);
+	move.failed = rc != 0;
+	snprintf(move.why, sizeof(move.why), "%.255s", err.text);
+	if (write(parent, &move, sizeof(move)) == (ssize_t)sizeof(move) && !rc)
+		mover_hand_on(target, parent);
 	_exit(rc ? 1 : 0);
 }
 
@@ -411,6 +262,8 @@ static const char *depart_hindrance(const struct shim *shim)
 
 	if (!spec->migratable)
 		return "it was not started with --migratable";
+	if (spec->tty.wanted)
+		return "it has a terminal";
 	if (spec->data)
 		return "its data went along with it to this node";
 	if (spec->gang)
@@ -454,27 +307,16 @@ static void depart_close(struct depart *depart)
 	depart->fd = -1;
 }
 
-/* Forks the mover, which gets TARGET; the job runs still if it COPIES. */
-static int depart_fork(struct shim *shim, const struct criu *criu, struct wire *target, bool copies,
-		       struct iocom_err *err)
+/* Forks the mover, which gets TARGET. */
+static int depart_fork(struct shim *shim, const struct criu *criu, struct wire *target)
 {
-	struct mover mover = {
-		.shim = shim,
-		.criu = criu,
-		.target = target,
-		.until_ms = clock_boot_ms() + DEPART_LIMIT_MS,
-		.copies = copies,
-		.spooled = shim->streams.spool.fd[1] >= 0,
-		.images = {.fd = -1},
-	};
 	struct depart *depart = &shim->depart;
 	pid_t parent = getpid();
 	sigset_t term, before;
 	int ends[2], rc = 0;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return iocom_err_set(err, -errno, "cannot make a process that moves it: %s",
-				     strerror(errno));
+		return -errno;
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_BLOCK, &term, &before);
@@ -484,51 +326,15 @@ static int depart_fork(struct shim *shim, const struct criu *criu, struct wire *
 		if (getppid() != parent)
 			_exit(1);
 		close(ends[0]);
-		mover.parent = ends[1];
-		mover_run(&mover);
+		mover_run(shim, criu, target, ends[1]);
 	}
 	if (depart->mover < 0) {
-		rc = iocom_err_set(err, -errno, "cannot make a process that moves it: %s",
-				   strerror(errno));
+		rc = -errno;
 		depart->mover = 0;
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(ends[1]);
 	depart->fd = ends[0];
-	return rc;
-}
-
-static int depart_freeze(struct shim *shim, struct iocom_err *err)
-{
-	uint64_t now_ms = clock_boot_ms();
-	int rc = cgroup_freeze(&shim->group, DEPART_FREEZE_MS);
-
-	if (rc)
-		return iocom_err_set(err, rc, "it could not be stopped within %d ms",
-				     DEPART_FREEZE_MS);
-	shim->depart.frozen_ms = now_ms;
-	shim->depart.frozen = true;
-	return 0;
-}
-
-static void depart_thaw(struct shim *shim)
-{
-	cgroup_thaw(&shim->group);
-	shim->depart.frozen = false;
-}
-
-/* The job is frozen: begins to save it, or lets it go on. */
-static int depart_frozen(struct shim *shim, const struct criu *criu, struct wire *target,
-			 struct iocom_err *err)
-{
-	int rc = depart_tty_take(&shim->depart.tty, shim, err);
-
-	if (!rc)
-		rc = depart_fork(shim, criu, target, false, err);
-	if (rc) {
-		depart_tty_stay(&shim->depart.tty, shim);
-		depart_thaw(shim);
-	}
 	return rc;
 }
 
@@ -538,10 +344,9 @@ int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_
 	const char *hindrance = depart_hindrance(shim);
 	struct wire target;
 	struct criu criu;
-	bool copies;
 	int rc;
 
-	if (depart->state != DEPART_NONE)
+	if (depart_going(depart))
 		return iocom_err_set(err, -EALREADY, "it is on its way already");
 	if (hindrance)
 		return iocom_err_set(err, shim->main_ended ? -ESRCH : -ENOTSUP, "%s", hindrance);
@@ -554,20 +359,24 @@ int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_
 	rc = make_move_group(shim, err);
 	depart->signals = 0;
 	depart->told = depart->failed = false;
-	depart->begun_ms = clock_boot_ms();
-	/* What waits in a terminal is taken while it is frozen. */
-	copies = request->precopy && !shim->streams.tty &&
-		 resident_bytes(&shim->group) >= PRECOPY_LEAST_BYTES && precopy_tracks();
-	if (!rc && copies) {
-		rc = depart_fork(shim, &criu, &target, true, err);
-	} else if (!rc) {
-		rc = depart_freeze(shim, err);
-		if (!rc)
-			rc = depart_frozen(shim, &criu, &target, err);
+	depart->frozen_ms = clock_boot_ms();
+	if (!rc) {
+		rc = cgroup_freeze(&shim->group, DEPART_FREEZE_MS);
+		if (rc)
+			iocom_err_set(err, rc, "it could not be stopped within %d ms",
+				      DEPART_FREEZE_MS);
+	}
+	if (!rc) {
+		rc = depart_fork(shim, &criu, &target);
+		if (rc)
+			iocom_err_set(err, rc, "cannot make a process that moves it: %s",
+				      strerror(-rc));
+		if (rc)
+			cgroup_thaw(&shim->group);
 	}
 	wire_deinit(&target);
 	if (!rc) {
-		depart->state = copies ? DEPART_COPYING : DEPART_SAVING;
+		depart->state = DEPART_SAVING;
 		return 0;
 	}
 	depart_close(depart);
@@ -587,124 +396,34 @@ static void depart_held(struct shim *shim, struct leash_move *move)
 	}
 	depart->failed = move->failed;
 	depart->state = DEPART_HELD;
-	if (depart->frozen)
-		move->frozen_ms += clock_boot_ms() - depart->frozen_ms;
+	move->frozen_ms = clock_boot_ms() - depart->frozen_ms;
 	leash_moved(&shim->leash, move);
-}
-
-/* In the helper: writes the luggage to the images at PATH, and says to the mover how that went. */
-static void packer_run(struct shim *shim, const char *path)
-{
-	struct images images = {.fd = -1};
-	struct iocom_err err = {0};
-	struct packed packed = {0};
-	int rc = cgroup_enter(&shim->depart.group, true);
-
-	mover_forget(shim);
-	if (!rc) {
-		images.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		rc = images.fd < 0 ? -errno : 0;
-	}
-	if (rc)
-		iocom_err_set(&err, rc, "cannot reach its images: %s", strerror(-rc));
-	else
-		rc = mover_pack(shim, &images, &err);
-	packed.rc = rc;
-	packed.spooled = shim->streams.spool.fd[1] >= 0;
-	snprintf(packed.why, sizeof(packed.why), "%.255s", err.text);
-	_exit(send(shim->depart.fd, &packed, sizeof(packed), MSG_NOSIGNAL) != sizeof(packed));
-}
-
-/* What has come to the shim since the mover began only a copy of the shim of now knows. */
-static int depart_pack(struct shim *shim, const char *path, struct iocom_err *err)
-{
-	struct depart *depart = &shim->depart;
-	pid_t parent = getpid();
-
-	depart->packer = fork();
-	if (!depart->packer) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(1);
-		packer_run(shim, path);
-	}
-	if (depart->packer > 0)
-		return 0;
-	depart->packer = 0;
-	return iocom_err_set(err, -errno, "cannot make a process that moves it: %s",
-			     strerror(errno));
-}
-
-/* The mover has sent what it could, and the images are at PATH: now it is frozen. */
-static void depart_stop(struct shim *shim, const char *path)
-{
-	struct depart *depart = &shim->depart;
-	struct iocom_err err = {0};
-	struct packed packed = {0};
-	int rc = 0;
-
-	if (depart->state != DEPART_COPYING)
-		rc = iocom_err_set(&err, -ECANCELED, "the move was given up");
-	else if (shim->main_ended)
-		rc = iocom_err_set(&err, -ESRCH, "it has ended");
-	else
-		rc = depart_freeze(shim, &err);
-	if (!rc)
-		rc = depart_pack(shim, path, &err);
-	if (!rc)
-		depart->state = DEPART_SAVING;
-	if (!rc)
-		return;
-	packed.rc = rc; /* the mover ends, and says why */
-	snprintf(packed.why, sizeof(packed.why), "%.255s", err.text);
-	(void)send(depart->fd, &packed, sizeof(packed), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/* Nothing more is heard of the mover: who was killed may have left criu's code in the job. */
-static void depart_lost(struct shim *shim)
-{
-	struct leash_move move = {.failed = true, .why = "the process that moved it was killed"};
-	struct iocom_err err;
-
-	if (!shim->depart.frozen && !shim->main_ended)
-		(void)depart_freeze(shim, &err);
-	depart_held(shim, &move);
-}
-
-static bool depart_works(const struct depart *depart)
-{
-	return depart->state == DEPART_COPYING || depart->state == DEPART_SAVING;
 }
 
 void depart_hear(struct shim *shim)
 {
 	struct depart *depart = &shim->depart;
-	union {
-		struct leash_move move;
-		char path[IMAGES_PATH_MAX];
-	} word;
-	ssize_t n = read(depart->fd, &word, sizeof(word));
+	struct leash_move move;
+	ssize_t n = read(depart->fd, &move, sizeof(move));
 
-	if (n == (ssize_t)sizeof(word.path)) {
-		word.path[sizeof(word.path) - 1] = 0;
-		depart_stop(shim, word.path);
-		return;
-	}
-	if (n == (ssize_t)sizeof(word.move)) {
+	if (n == (ssize_t)sizeof(move)) {
 		depart->told = true;
-		if (depart_works(depart))
-			depart_held(shim, &word.move);
+		if (depart->state == DEPART_SAVING)
+			depart_held(shim, &move);
 		return;
 	}
 	depart_close(depart);
-	if (depart_works(depart))
-		depart_lost(shim);
+	if (depart->state == DEPART_SAVING) {
+		move = (struct leash_move){.failed = true,
+					   .why = "the process that moved it was killed"};
+		depart_held(shim, &move);
+	}
 }
 
 uint64_t depart_due(const struct depart *depart)
 {
-	if (depart_works(depart))
-		return depart->begun_ms + DEPART_LIMIT_MS + DEPART_LATE_MS;
+	if (depart->state == DEPART_SAVING)
+		return depart->frozen_ms + DEPART_LIMIT_MS + DEPART_LATE_MS;
 	if (depart->state == DEPART_STAYING)
 		return clock_boot_ms() + DEPART_LOOK_MS;
 	return UINT64_MAX; /* others decide */
@@ -714,7 +433,7 @@ void depart_overdue(struct shim *shim)
 {
 	struct leash_move move = {.failed = true, .why = "it could not be moved in time"};
 
-	if (depart_works(&shim->depart))
+	if (shim->depart.state == DEPART_SAVING)
 		depart_held(shim, &move);
 }
 
@@ -722,7 +441,7 @@ bool depart_keep_signal(struct depart *depart, int signal)
 {
 	uint8_t byte = (uint8_t)signal;
 
-	if (!depart->frozen)
+	if (!depart_going(depart))
 		return false;
 	depart->signals |= 1ULL << (signal - 1);
 	if (depart->fd >= 0)
@@ -734,7 +453,7 @@ int depart_stay(struct shim *shim)
 {
 	struct depart *depart = &shim->depart;
 
-	if (!depart_works(depart) && depart->state != DEPART_HELD)
+	if (depart->state != DEPART_SAVING && depart->state != DEPART_HELD)
 		return -EALREADY;
 	depart->state = DEPART_STAYING;
 	depart->settle_ms = clock_boot_ms() + DEPART_SETTLE_MS;
@@ -749,10 +468,7 @@ static bool depart_is_alone(struct depart *depart)
 {
 	if (depart->mover > 0 && waitpid(depart->mover, NULL, WNOHANG) != 0)
 		depart->mover = 0;
-	if (depart->packer > 0 && waitpid(depart->packer, NULL, WNOHANG) != 0)
-		depart->packer = 0;
-	return !depart->mover && !depart->packer &&
-	       (!depart->group.depth || cgroup_populated(&depart->group) != 1);
+	return !depart->mover && (!depart->group.depth || cgroup_populated(&depart->group) != 1);
 }
 
 bool depart_settled(struct shim *shim, struct iocom_err *err)
@@ -769,12 +485,10 @@ bool depart_settled(struct shim *shim, struct iocom_err *err)
 	remove_move_group(depart);
 	if (depart->mover > 0)
 		(void)criu_wait(depart->mover, 0);
-	if (depart->packer > 0)
-		(void)criu_wait(depart->packer, 0);
-	depart->mover = depart->packer = 0;
+	depart->mover = 0;
 	depart->state = DEPART_NONE;
 	/* Who was killed has not tidied up. */
-	if ((!depart->told || late) && !shim->main_ended) {
+	if (!depart->told || late) {
 		criu_bare_proc(shim->child.pid);
 		if (criu_is_inside(shim->group.v2)) {
 			iocom_err_set(err, -EIO,
@@ -782,8 +496,7 @@ bool depart_settled(struct shim *shim, struct iocom_err *err)
 			return true;
 		}
 	}
-	depart_tty_stay(&depart->tty, shim);
-	depart_thaw(shim);
+	cgroup_thaw(&shim->group);
 	return true;
 }
 
@@ -811,10 +524,7 @@ void depart_deinit(struct depart *depart)
 		depart_close(depart);
 	if (depart->mover > 0)
 		(void)criu_wait(depart->mover, clock_boot_ms() + (left ? DEPART_END_MS : 0));
-	if (depart->packer > 0)
-		(void)criu_wait(depart->packer, 0);
-	depart->mover = depart->packer = 0;
+	depart->mover = 0;
 	depart_close(depart);
 	remove_move_group(depart);
-	typed_free(&depart->tty.typed);
 }

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,17 +21,15 @@
 #include "user/clock.h"
 #include "user/utf8.h"
 
-#define CRIU_ASK_MS    5000
-#define CRIU_LOOK_MS   5
-#define CRIU_DIE_MS    5000	    /* for a killed process to end */
-#define CRIU_LOG_MAX   (256u << 10) /* the end of a log, which has the reason */
-#define CRIU_ARGS_MAX  48
-#define CRIU_VARIABLES 3
-#define DUMP_LOG       "dump.log"
-#define PREDUMP_LOG    "pre-dump.log"
-#define RESTORE_LOG    "restore.log"
-#define CRIU_MEMORY    "memfd:CRIUMFD" /* where its code is while it saves a process */
-#define STATUS_SETUP   99	       /* of our own child, before criu */
+#define CRIU_ASK_MS   5000
+#define CRIU_LOOK_MS  5
+#define CRIU_DIE_MS   5000	   /* for a killed process to end */
+#define CRIU_LOG_MAX  (256u << 10) /* the end of a log, which has the reason */
+#define CRIU_ARGS_MAX 48
+#define DUMP_LOG      "dump.log"
+#define RESTORE_LOG   "restore.log"
+#define CRIU_MEMORY   "memfd:CRIUMFD" /* where its code is while it saves a process */
+#define STATUS_SETUP  99	      /* of our own child, before criu */
 /* criu looks at system calls instead, as if it could set no breakpoint. */
 #define CRIU_NO_BREAKPOINTS "CRIU_FAULT=130"
 
@@ -63,23 +60,19 @@ int criu_wait(pid_t pid, uint64_t until_ms)
 	return late ? -ETIMEDOUT : status;
 }
 
-/* Becomes criu with WORDS, VARIABLES (at most CRIU_VARIABLES, then NULL) in its environment, and
- * OUT
- * (-1: none) as output.
+/* Becomes criu with WORDS, VARIABLE (NULL: none) in its environment, and OUT (-1: none) as output.
  */
-static void criu_become(const struct criu *criu, const char *const *words, char *const *variables,
-			int out)
+static void criu_become(const struct criu *criu, const char *const *words, char *variable, int out)
 {
 	sigset_t none;
-	char *env[4 + CRIU_VARIABLES] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-					 (char *)"LC_ALL=C"};
+	char *env[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"LC_ALL=C", NULL, NULL,
+		       NULL};
 	size_t at = 2;
 	int null = open("/dev/null", O_RDWR);
 
 	if (!criu->breakpoints)
 		env[at++] = (char *)CRIU_NO_BREAKPOINTS;
-	for (size_t i = 0; i < CRIU_VARIABLES && variables[i]; i++)
-		env[at++] = variables[i];
+	env[at] = variable;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int i = 0; null >= 0 && i < 3; i++)
@@ -102,7 +95,7 @@ static int criu_read_version(struct criu *criu, char *text, size_t size)
 		return -errno;
 	pid = fork();
 	if (!pid)
-		criu_become(criu, words, (char *[]){NULL}, ends[1]);
+		criu_become(criu, words, NULL, ends[1]);
 	close(ends[1]);
 	status = pid < 0 ? -errno : criu_wait(pid, until_ms);
 	if (status == 0)
@@ -263,17 +256,6 @@ int criu_pipe_name(struct criu_pipe *pipe, pid_t pid, int fd)
 	return strncmp(pipe->name, "pipe:[", 6) ? -EINVAL : 0;
 }
 
-int criu_tty_name(char name[CRIU_NAME_MAX], int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return -errno;
-	snprintf(name, CRIU_NAME_MAX, "tty[%llx:%llx]", (unsigned long long)st.st_rdev,
-		 (unsigned long long)st.st_dev);
-	return 0;
-}
-
 /* Enters the mount namespace of INIT. */
 static int criu_enter(pid_t init)
 {
@@ -320,7 +302,7 @@ static void criu_dump_there(const struct criu *criu, pid_t init, const char *con
 		_exit(STATUS_SETUP);
 	pid = fork();
 	if (!pid)
-		criu_become(criu, words, (char *[]){cover, NULL}, -1);
+		criu_become(criu, words, cover, -1);
 	status = pid < 0 ? -errno : criu_wait(pid, clock_boot_ms() + limit_ms);
 	(void)criu_uncover_proc();
 	_exit(status == -ETIMEDOUT ? ETIMEDOUT : status ? 1 : 0);
@@ -370,112 +352,26 @@ bool criu_is_inside(const char *group)
 	return found;
 }
 
-/* Adds what says that only what has changed since the images of PREVIOUS (NULL: none) is saved. */
-static void criu_after(const char **words, size_t at, const char *previous)
-{
-	if (!previous)
-		return;
-	words[at++] = "--track-mem";
-	words[at++] = "--prev-images-dir";
-	words[at] = previous;
-}
-
-/*
- * In the process that becomes criu: it sees the node's /proc in a copy of the job's mounts.  The
- * job runs meanwhile, and sees none of it.
- */
-static int criu_predump_place(pid_t init)
-{
-	int rc = criu_enter(init);
-
-	if (rc)
-		return rc;
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-		return -errno;
-	return 0;
-}
-
-int criu_predump(const struct criu *criu, const struct criu_job *job, const char *dir,
-		 unsigned limit_ms, struct iocom_err *err)
-{
-	char number[16];
-	const char *words[CRIU_ARGS_MAX] = {"criu",
-					    "pre-dump",
-					    "-t",
-					    number,
-					    "-D",
-					    dir,
-					    "-o",
-					    PREDUMP_LOG,
-					    "-v2",
-					    "--freeze-cgroup",
-					    job->group,
-					    "--manage-cgroups=ignore",
-					    job->previous ? NULL : "--track-mem"};
-	int status;
-	pid_t pid;
-
-	snprintf(number, sizeof(number), "%d", job->init);
-	criu_after(words, 12, job->previous);
-	pid = fork();
-	if (!pid) {
-		if (criu_predump_place(job->init))
-			_exit(STATUS_SETUP);
-		criu_become(criu, words, (char *[]){NULL}, -1);
-	}
-	if (pid < 0)
-		return iocom_err_set(err, -errno, "cannot make a process for criu: %s",
-				     strerror(errno));
-	status = criu_wait(pid, clock_boot_ms() + limit_ms);
-	if (status == 0)
-		return 0;
-	if (status < 0)
-		return iocom_err_set(err, -ETIMEDOUT, "criu took longer than %u ms to save it",
-				     limit_ms);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_SETUP)
-		return iocom_err_set(err, -EPERM, "cannot enter the job's namespaces");
-	return criu_explain(dir, PREDUMP_LOG, "save", -EIO, err);
-}
-
-int criu_dump(const struct criu *criu, const struct criu_job *job, const char *dir,
+int criu_dump(const struct criu *criu, pid_t init, uid_t uid, const char *group, const char *dir,
 	      unsigned limit_ms, struct iocom_err *err)
 {
 	char number[16], script[PATH_MAX], cover[32];
-	const char *words[CRIU_ARGS_MAX] = {"criu",
-					    "dump",
-					    "-t",
-					    number,
-					    "-D",
-					    dir,
-					    "-o",
-					    DUMP_LOG,
-					    "-v2",
-					    "--freeze-cgroup",
-					    job->group,
-					    "--leave-running",
-					    "--manage-cgroups=ignore"};
-	pid_t init = job->init, pid;
-	size_t at = 13;
+	const char *const words[] = {"criu", "dump", "-t", number, "-D", dir, "-o", DUMP_LOG, "-v2",
+				     "--freeze-cgroup", group, "--leave-running",
+				     "--manage-cgroups=ignore",
+				     /* Each call of it costs time: root needs none. */
+				     uid ? "--action-script" : NULL, script, NULL};
 	int status;
+	pid_t pid;
 
 	if (beside(script, "iocom-hold"))
 		return iocom_err_set(err, -ENAMETOOLONG, "its script has too long a path");
-	if (job->tty && *job->tty) {
-		words[at++] = "--external";
-		words[at++] = job->tty;
-	}
-	if (job->uid) { /* each call of it costs time: root needs none */
-		words[at++] = "--action-script";
-		words[at++] = script;
-	}
-	criu_after(words, at, job->previous);
 	snprintf(number, sizeof(number), "%d", init);
 	snprintf(cover, sizeof(cover), "IOCOM_COVER=%d", init);
 	criu_forget_log(dir, DUMP_LOG);
 	pid = fork();
 	if (!pid)
-		criu_dump_there(criu, init, words, job->uid ? cover : NULL, limit_ms);
+		criu_dump_there(criu, init, words, uid ? cover : NULL, limit_ms);
 	if (pid < 0)
 		return iocom_err_set(err, -errno, "cannot make a process for criu: %s",
 				     strerror(errno));
@@ -507,12 +403,10 @@ static int criu_restore_place(const struct cgroup *group)
 }
 
 pid_t criu_restore(const struct criu *criu, const char *dir, const struct cgroup *group,
-		   const struct criu_pipe *pipes, size_t npipes, const char *tty, const char *hold,
+		   const struct criu_pipe *pipes, size_t npipes, const char *hold,
 		   struct iocom_err *err)
 {
-	char inherit[8][CRIU_NAME_MAX + 16], script[PATH_MAX], library[PATH_MAX];
-	char hold_env[PATH_MAX + 16], tty_env[PATH_MAX + 16], load_env[PATH_MAX + 16];
-	char *const variables[] = {hold_env, *tty ? tty_env : NULL, load_env, NULL};
+	char inherit[8][CRIU_NAME_MAX + 16], script[PATH_MAX], hold_env[PATH_MAX + 16];
 	const char *words[CRIU_ARGS_MAX] = {"criu",
 					    "restore",
 					    "-D",
@@ -528,8 +422,7 @@ pid_t criu_restore(const struct criu *criu, const char *dir, const struct cgroup
 	size_t at = 12;
 	pid_t pid;
 
-	if (npipes > sizeof(inherit) / sizeof(inherit[0]) || beside(script, "iocom-hold") ||
-	    beside(library, "iocom-tty.so"))
+	if (npipes > sizeof(inherit) / sizeof(inherit[0]) || beside(script, "iocom-hold"))
 		return iocom_err_set(err, -EINVAL, "too many pipes, or too long a path");
 	for (size_t i = 0; i < npipes; i++) {
 		snprintf(inherit[i], sizeof(inherit[i]), "fd[%d]:%s", pipes[i].fd, pipes[i].name);
@@ -537,8 +430,6 @@ pid_t criu_restore(const struct criu *criu, const char *dir, const struct cgroup
 		words[at++] = inherit[i];
 	}
 	snprintf(hold_env, sizeof(hold_env), "IOCOM_HOLD=%s", hold);
-	snprintf(tty_env, sizeof(tty_env), "IOCOM_TTY=%s", tty);
-	snprintf(load_env, sizeof(load_env), "LD_PRELOAD=%s", library);
 	criu_forget_log(dir, RESTORE_LOG);
 	pid = fork();
 	if (pid < 0)
@@ -549,7 +440,7 @@ pid_t criu_restore(const struct criu *criu, const char *dir, const struct cgroup
 			_exit(STATUS_SETUP);
 		for (size_t i = 0; i < npipes; i++)
 			fcntl(pipes[i].fd, F_SETFD, 0);
-		criu_become(criu, words, variables, -1);
+		criu_become(criu, words, hold_env, -1);
 	}
 	return pid;
 }
