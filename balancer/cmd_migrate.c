@@ -52,6 +52,7 @@ static const json_t *migrate_decided(const json_t *answer, json_int_t number)
 	return NULL;
 }
 
+/* Waits for MS.  Returns how long to wait the next time. */
 static unsigned migrate_pause(unsigned ms)
 {
 	const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};

@@ -287,6 +287,12 @@ static int home_move_begin(struct home *home, const char *job, const struct jour
 	return rc;
 }
 
+/* Returns true if NODE is "", this node, or one that was heard of. */
+static bool home_knows_node(const struct home *home, const char *node)
+{
+	return !*node || !strcmp(node, home->base->set->name) || matrix_find(home->matrix, node);
+}
+
 int home_move(struct home *home, uid_t uid, const char *job, const char *node, home_moved done,
 	      void *arg, struct iocom_err *err)
 {
@@ -297,8 +303,7 @@ int home_move(struct home *home, uid_t uid, const char *job, const char *node, h
 	if (rc != -ENOENT && uid != 0 && uid != owner)
 		rc = iocom_err_set(err, -EPERM, "no job of yours named %s was submitted at node %s",
 				   job, home->base->set->name);
-	if (!rc && *node && strcmp(node, home->base->set->name) != 0 &&
-	    !matrix_find(home->matrix, node))
+	if (!rc && !home_knows_node(home, node))
 		rc = iocom_err_set(err, -EHOSTUNREACH,
 				   "node %s is unknown here; `iocom nodes` lists the known ones",
 				   node);
@@ -359,8 +364,7 @@ static int away_check(struct home *home, const struct peer_request *r, struct io
 
 	if (strcmp(away->cause, "owner") != 0 && view_policy_parse(away->cause, &policy, NULL))
 		return iocom_err_set(err, -EINVAL, "the cause is no policy, and not the owner");
-	if (*away->node && strcmp(away->node, home->base->set->name) != 0 &&
-	    !matrix_find(home->matrix, away->node))
+	if (!home_knows_node(home, away->node))
 		return iocom_err_set(err, -EHOSTUNREACH, "the node where it should go is unknown");
 	if (away_count(home) >= HOME_MOVES_MAX / 2) {
 		home->base->counters->moves_refused++;

@@ -111,7 +111,6 @@ run_postponed() {
 	local again=("${postponed[@]}") name
 	AGAIN=
 	[ ${#again[@]} -eq 0 ] || echo "== what failed, once more"
-	reserve=0
 	for name in "${again[@]}"; do
 		if [ "$(time_left)" -lt 60 ]; then
 			failed=$((failed + 1))
