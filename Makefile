@@ -87,7 +87,7 @@ LIBS_sim   := -lgsl -lgslcblas -lz -lcsv -lsodium -ljansson -lpthread -lm
 PMIX_CFLAGS := $(shell pkg-config --cflags pmix 2>/dev/null)
 PMIX_LIBS   := $(shell pkg-config --libs pmix 2>/dev/null)
 
-PROGRAMS := $(addprefix $(BUILD)/,iocomd iocom-net iocom iocom-shim iocom-init iocom-hold iocom-tasks iocom-sim \
+PROGRAMS := $(addprefix $(BUILD)/,iocomd iocom-net iocom iocom-shim iocom-init iocom-hold iocom-tty.so iocom-tasks iocom-sim \
             $(if $(PMIX_LIBS),iocom-pmix))
 MANPAGES := $(patsubst %.scd,$(BUILD)/man/%,$(notdir $(wildcard agent/*.scd \
             balancer/*.scd sim/*.scd)))
@@ -151,6 +151,12 @@ $(BUILD)/iocom-hold: $(BUILD)/obj/agent/init/hold_main.o $(BUILD)/obj/agent/init
 		$(BUILD)/obj/user/memory_mount.o
 	$(call link,$^)
 
+# criu loads it, whatever libraries that has: nothing but its own few lines is in it.
+$(BUILD)/iocom-tty.so: agent/init/session_tty.c agent/init/session_tty.h
+	@echo "  LINK    $@"; mkdir -p $(@D)
+	$(Q)$(CC) -O2 -g -std=gnu17 -Wall -Wextra -Werror -fPIC -fvisibility=hidden -I. -D_GNU_SOURCE -shared \
+		-Wl,-z,relro,-z,now,-z,noexecstack -o $@ $<
+
 $(BUILD)/iocom-tasks: $(BUILD)/obj/agent/tasks/main.o $(call archives,tasks user)
 	$(call link,$^ $(LIBS_tasks))
 
@@ -186,6 +192,7 @@ install: all ## install programs, man pages, systemd unit, PAM service, user and
 	install -m 755 $(BUILD)/iocom-shim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim
 	install -m 755 $(BUILD)/iocom-init $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-init
 	install -m 755 $(BUILD)/iocom-hold $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-hold
+	install -m 644 $(BUILD)/iocom-tty.so $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-tty.so
 	install -m 755 $(BUILD)/iocom-tasks $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-tasks
 	$(if $(PMIX_LIBS),install -m 755 $(BUILD)/iocom-pmix $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-pmix,@echo "install: without iocom-pmix, which needs libpmix-dev: --mpi=pmix will not work here")
 	install -m 755 $(BUILD)/iocom-net $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-net
@@ -215,6 +222,7 @@ uninstall: ## remove what install put there; configuration and state stay
 	rm -f $(DESTDIR)$(PREFIX)/sbin/iocomd $(DESTDIR)$(PREFIX)/bin/iocom \
 		$(DESTDIR)$(PREFIX)/bin/iocom-sim $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-shim \
 		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-init $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-hold \
+		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-tty.so \
 		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-tasks $(DESTDIR)$(PREFIX)/libexec/iocom/iocom-pmix \
 		$(DESTDIR)$(PREFIX)/libexec/iocom/iocom-net \
 		$(DESTDIR)/etc/systemd/system/iocomd.service \

@@ -14,9 +14,12 @@ NEXT         := $(addprefix $(BUILD)/tests/next/,iocom iocomd iocom-net iocom-sh
 NEXT_OBJECTS := $(patsubst %.c,$(BUILD)/next/%.o,\
                 $(shell grep -l '"user/channel/version.h"' $(shell find user agent balancer -name '*.c')))
 
+# An agent and a shim that lie about a job that comes (tests/chaos/moves.sh).
+LIARS := $(addprefix $(BUILD)/tests/liar/,iocomd iocom-shim iocom-net iocom-init iocom-hold)
+
 ##@ Check
 .PHONY: tests
-tests: all apps $(TEST_BINARIES) $(BUILD)/tests/shim/pam_witness.so $(BUILD)/tests/shim/audited_shim $(NEXT) ## build all test programs
+tests: all apps $(TEST_BINARIES) $(BUILD)/tests/shim/pam_witness.so $(BUILD)/tests/shim/audited_shim $(NEXT) $(LIARS) ## build all test programs
 
 # Five mini-applications, once for each MPI that is installed.
 APPS      := render molecular semiconductor reaction vortex
@@ -74,6 +77,17 @@ $(BUILD)/tests/next/iocom-net: $(BUILD)/obj/agent/net/main.o $(NEXT_OBJECTS) \
 	$(call link,$(filter-out $(filter-out $(BUILD)/next/user/% $(BUILD)/next/agent/net/% \
 		$(BUILD)/next/agent/gate/%,$(filter $(BUILD)/next/%,$^)),$^) $(LIBS_net))
 $(BUILD)/tests/next/iocom-shim: $(BUILD)/iocom-shim
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+# The lie stands between one function and those that call it from other files.
+$(BUILD)/tests/liar/iocomd: $(addprefix $(BUILD)/obj/,agent/main.o tests/shim/lying_agent.o) \
+		$(call archives,agent profile settings view gossip rules user)
+	$(call link,$^ -Wl$(comma)--wrap=peer_held_pack $(LIBS_agent))
+$(BUILD)/tests/liar/iocom-shim: $(addprefix $(BUILD)/obj/,agent/shim/main.o tests/shim/lying_shim.o) \
+		$(call archives,shim user)
+	$(call link,$^ -Wl$(comma)--wrap=arrive_take $(LIBS_shim))
+$(BUILD)/tests/liar/iocom-%: $(BUILD)/iocom-%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
@@ -190,10 +204,18 @@ bench: $(patsubst tests/%.c,$(BUILD)/tests/%,$(BENCH_SOURCES)) ## print the benc
 	@for b in $^; do echo "== $${b##*/}"; $$b || exit 1; done
 
 .PHONY: bench-migration
-bench-migration: all $(BUILD)/tests/tools/work ## how long a job is frozen when it moves, by size, also at 1 Gbit/s, and IOCM-PM against IOCM-RE on long jobs (root, 25 minutes); SIZES="1 16", LINK_SIZES=, MOVES=9, PASSES=5 (0: no policies)
+bench-migration: all $(BUILD)/tests/tools/work ## how long a job is frozen when it moves, by size, also at 1 Gbit/s, and IOCM-PM against IOCM-RE on long jobs (root, 25 minutes); SIZES="1 16", LINK_SIZES=, MOVES=9, PASSES=5 (0: no policies); with build/vm also with and without pre-copy in a virtual machine (20 minutes; PAIRS_precopy=2, 0: no)
 	@IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/migration.sh loopback
 	@IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/migration.sh link
 	@[ "$${PASSES:-5}" = 0 ] || IOCOM_BUILD=$(abspath $(BUILD)) bash tests/bench/moving.sh
+	@[ ! -e build/vm/trixie/vmlinuz ] || [ $(PAIRS_precopy) = 0 ] || $(MAKE) --no-print-directory bench-precopy
+
+# A kernel that tracks which pages a program changes is not everywhere.
+PAIRS_precopy ?= 2
+.PHONY: bench-precopy
+bench-precopy: all tests ## how long a job of 512 MB is frozen that changes its memory, with and without pre-copy, in a virtual machine (20 minutes); PAIRS_precopy=2
+	@bash tests/vm/fetch.sh
+	@IOCOM_VM_ROUNDS=$(PAIRS_precopy) IOCOM_VM_MEMORY=5G IOCOM_VM_LIMIT=3600 IOCOM_VM_SECONDS=3700 bash tests/vm/guest.sh $(BUILD) trixie bench_precopy
 
 .PHONY: bench-decision
 bench-decision: $(BUILD)/tests/bench/bench_decision ## a placement from request to answer, 10 to 10,000 nodes; WHAT="wal io-re": these policies

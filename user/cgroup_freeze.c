@@ -41,6 +41,22 @@ bool cgroup_frozen(const struct cgroup *group)
 	return frozen;
 }
 
+unsigned cgroup_processes(const struct cgroup *group)
+{
+	char path[CGROUP_PATH_MAX + 32];
+	unsigned count = 0;
+	FILE *pids;
+	int pid;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group->v2);
+	pids = fopen(path, "re");
+	while (pids && fscanf(pids, "%d", &pid) == 1)
+		count++;
+	if (pids)
+		fclose(pids);
+	return count;
+}
+
 int cgroup_thaw(const struct cgroup *group)
 {
 	return cgroup_write(group->v2, "cgroup.freeze", "0");

@@ -215,7 +215,14 @@ static int guest_attach_user(struct guest *guest, const struct attacher *by,
 	if (!*m->ask.resume && tell_ended(guest, by, m->ask.job))
 		return 0;
 	rc = authorise(guest, &m->ask, !by->records, by->uid, err);
-	return rc ? rc : guest_attach_hand_over(guest, by, m->ask.job, m->bin, err);
+	if (!rc)
+		rc = guest_attach_hand_over(guest, by, m->ask.job, m->bin, err);
+	if (rc != -EAGAIN || !*m->ask.resume)
+		return rc;
+	/* Its shim left a moment ago, which is not known here yet: home is asked, as above. */
+	err->text[0] = 0;
+	wire_close(by->fd);
+	return 0;
 }
 
 int guest_attach(void *arg, int fd, const void *payload, uint32_t length, const struct ucred *local,

@@ -24,6 +24,7 @@
 
 #define MOVE_ANSWER_NS	 (15 * CLOCK_NS_PER_S) /* for a shim to freeze its job */
 #define MOVE_ASK_SOON_NS (200 * CLOCK_NS_PER_MS)
+#define MOVE_OBEY_NS	 (60 * CLOCK_NS_PER_S) /* for a shim to let a job that came run, or end */
 
 /* --- may it move? -------------------------------------------------------------------------- */
 
@@ -181,7 +182,7 @@ static int moving_ask_shim(struct moving *m, struct iocom_err *err)
 	if (!job || job->state != JOB_RUNNING)
 		return iocom_err_set(err, -ESRCH, "it has ended");
 	fd = guest->launcher->move_ask(guest->run_jobs_dir, m->job, guest->base->set->criu,
-				       &m->records, m->fd);
+				       guest->base->set->moves_precopy, &m->records, m->fd);
 	if (fd < 0)
 		return iocom_err_set(err, fd, "its supervisor cannot be asked: %s", strerror(-fd));
 	m->entry = (struct loop_fd){.fd = fd, .ready = moving_ready, .arg = m};
@@ -344,6 +345,8 @@ static void move_obey(struct move_question *q, struct job *job, enum peer_decisi
 					 : decision == PEER_STAY || decision == PEER_LEAVE;
 
 	job->move.asking = fits;
+	if (fits && !job->move.told)
+		job->move.told_ns = loop_boot_ns(q->guest->base->loop);
 	job->move.told |= fits;
 	if (fits && !signals_decide(q->guest, job, words[decision], move_obeyed, q))
 		return;
@@ -401,18 +404,38 @@ void guest_move_held(struct guest *guest, struct job *job, const struct launch_e
 		.bytes = e->bytes,
 	};
 	snprintf(job->move.said.text, sizeof(job->move.said.text), "%s", e->text);
+	if (!e->failed && *e->text)
+		log_write(guest->base->log, LOG_L_INFO, "job %s is held to move: %.255s",
+			  job->order.job, e->text);
 	if (!job->move.asking)
 		move_ask_home(guest, job);
+}
+
+/*
+ * The job came, and its shim does not do what it is told.  The source stands still until it runs
+ * here, so that must end: what there is of it is killed, and nobody knows whether it has run.
+ */
+static bool move_is_disobeyed(const struct job *job, uint64_t now)
+{
+	return job->move.held && job->move.said.there && job->move.told &&
+	       job->state != JOB_ENDED && now - job->move.told_ns >= MOVE_OBEY_NS;
 }
 
 void guest_move_chores(struct guest *guest)
 {
 	uint64_t now = loop_boot_ns(guest->base->loop);
 
-	for (struct job *job = guest->jobs.first; job; job = job->next)
-		if (job->move.held && !job->move.asking && job->state != JOB_ENDED &&
-		    now - job->move.asked_ns >= MOVE_ASK_SOON_NS)
+	for (struct job *job = guest->jobs.first; job; job = job->next) {
+		if (move_is_disobeyed(job, now)) {
+			guest_shim_close(guest, job);
+			guest_lost(
+				guest, job,
+				"it moved here, and its supervisor does not answer; it was ended");
+		} else if (job->move.held && !job->move.asking && job->state != JOB_ENDED &&
+			   now - job->move.asked_ns >= MOVE_ASK_SOON_NS) {
 			move_ask_home(guest, job);
+		}
+	}
 }
 
 void guest_move_stop(struct guest *guest)

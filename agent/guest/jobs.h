@@ -88,8 +88,9 @@ struct job {
 	struct {
 		uint64_t number; /* of the move that home asked for; 0: none, or not known */
 		char target[IOCOM_NAME_MAX];
-		bool held; /* home decides */
-		bool told; /* the shim was told what it decided */
+		bool held;	  /* home decides */
+		bool told;	  /* the shim was told what it decided */
+		uint64_t told_ns; /* for the first time, CLOCK_BOOTTIME */
 		bool asking;
 		uint64_t asked_ns; /* CLOCK_BOOTTIME */
 		struct peer_held said;

@@ -171,6 +171,24 @@ static int make_job_directory(const char *jobs_dir, const char *job,
 			     path, strerror(errno));
 }
 
+/*
+ * A job that comes by a move may have been lost here on an earlier way.  The journal has let it
+ * come again, so what its supervisor left is nobody's, unless that one lives.
+ */
+static void clear_former_record(const char *jobs_dir, const char *job)
+{
+	char path[1024 + SPEC_JOB_MAX + 2];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", jobs_dir, job);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	if (!record_lock(fd))
+		record_remove(jobs_dir, job);
+	close(fd);
+}
+
 void launch_spare_make(struct launch_spare *spare, const char *shim_path, const char *scope)
 {
 	int ends[2];
@@ -270,6 +288,8 @@ int launch_shim(const struct launch_order *order, int stream_fd, pid_t *shim, in
 	rc = record_make_dirs(order->run_dir, err);
 	if (rc)
 		return rc;
+	if (order->criu)
+		clear_former_record(order->jobs_dir, job);
 	record = make_job_directory(order->jobs_dir, job, order->spare, err);
 	if (record < 0)
 		return record;

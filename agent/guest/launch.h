@@ -214,10 +214,10 @@ int launch_signal_answer(int fd);
 
 /*
  * Asks the job's shim to move the job to the shim at the other end of STREAM, whose keys are
- * RECORDS (NULL: it is in clear); the caller still closes its own copy.  A non-blocking descriptor
- * for the answer, or as launch_signal_ask.
+ * RECORDS (NULL: it is in clear); the caller still closes its own copy.  PRECOPY: memory may be
+ * sent while it runs.  A non-blocking descriptor for the answer, or as launch_signal_ask.
  */
-int launch_move_ask(const char *run_dir, const char *job, const char *criu,
+int launch_move_ask(const char *run_dir, const char *job, const char *criu, bool precopy,
 		    const struct records *records, int stream);
 /* Reads that answer: 0: it has begun; -EAGAIN not yet; or negative errno, with the shim's sentence.
  */

@@ -160,7 +160,7 @@ int launch_attach(const char *run_dir, const char *job, const struct launch_ask 
 	return rc;
 }
 
-int launch_move_ask(const char *run_dir, const char *job, const char *criu,
+int launch_move_ask(const char *run_dir, const char *job, const char *criu, bool precopy,
 		    const struct records *records, int stream)
 {
 	int fd = shim_control_connect(run_dir, job), rc;
@@ -169,9 +169,10 @@ int launch_move_ask(const char *run_dir, const char *job, const char *criu,
 
 	if (fd < 0)
 		return control_failed(fd);
-	pack_begin(&pk, &buffer, 2u + !!records);
+	pack_begin(&pk, &buffer, 3u + !!records);
 	pack_str(&pk, "op", "move");
 	pack_str(&pk, "criu", criu);
+	pack_bool(&pk, "precopy", precopy);
 	launch_pack_records(&pk, records);
 	rc = control_send_stream(fd, &buffer, stream);
 	explicit_bzero(buffer.data, buffer.size);

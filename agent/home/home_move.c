@@ -10,8 +10,11 @@
 #include "agent/home/home_move_own.h"
 #include "user/clock.h"
 
-/* The source holds it, and the target says nothing. */
-#define MOVE_ONE_HELD_NS (30 * CLOCK_NS_PER_S)
+/*
+ * The source holds it, so the target does, too, but says nothing: the job stands still meanwhile.
+ * An agent that was killed starts again within this time; and to stay is always safe.
+ */
+#define MOVE_ONE_HELD_NS (10 * CLOCK_NS_PER_S)
 /* Nobody holds it: has the source begun at all? */
 #define MOVE_SILENT_NS (60 * CLOCK_NS_PER_S)
 /* Whatever its nodes say: a shim gives up before. */
@@ -141,6 +144,10 @@ static int moving_decide(struct home_moving *m, const char *state, const char *w
 	snprintf(move.state, sizeof(move.state), "%s", state);
 	snprintf(move.text, sizeof(move.text), "%s", why);
 	move.decided_ns = loop_real_ns(m->home->base->loop);
+	/* It stood still while this was not decided. */
+	if (m->source_held)
+		move.frozen_ms +=
+			(loop_boot_ns(m->home->base->loop) - m->since_ns) / CLOCK_NS_PER_MS;
 	rc = journal_move_decide(m->home->journal, m->job, &move, err);
 	if (rc)
 		return rc;

@@ -254,7 +254,10 @@ int journal_left(struct journal *j, const char *job, uint64_t end_ns, const char
 		 struct iocom_err *err);
 /* Returns whether UID's job (0: anybody's) was here, has left, and has not come again. */
 bool journal_has_left(struct journal *j, const char *job, uid_t uid);
-/* The same as journal_accept, of a job that comes from another node. */
+/*
+ * The same as journal_accept, of a job that comes from another node.  It may have been lost here,
+ * with nothing left of it, on an earlier way: its home knows where it runs.
+ */
 int journal_arrive(struct journal *j, const struct journal_job *job, const void *order,
 		   size_t length, struct iocom_err *err);
 

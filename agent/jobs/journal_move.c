@@ -176,7 +176,8 @@ int journal_arrive(struct journal *j, const struct journal_job *job, const void 
 		"orders) VALUES(?1,?2,?3,?4,?5,?6,?7,'starting',?8,?9) ON CONFLICT(job) DO UPDATE"
 		" SET state='starting', start_ns=0, end_ns=0, kind=0, value=0, pid=0,"
 		" cgroup_id=0, report_due=0, report=NULL, text=NULL, orders=excluded.orders"
-		" WHERE target.state IN ('moved','stayed')",
+		" WHERE target.state IN ('moved','stayed')"
+		" OR (target.state='lost' AND target.home=excluded.home)",
 		"sssisssib", job->job, job->home, job->node, I(job->uid), job->class_name,
 		job->command, job->policy, I(job->submit_ns), order, length);
 

@@ -36,10 +36,12 @@ struct metrics {
 };
 
 /*
- * The name of the job that a cgroup, or one above it, belongs to; else the cgroup's path, or NULL.
+ * The name of the job that a cgroup, or one above it, belongs to; else what people call the
+ * cgroup, such as slurm:12 (sample_names_owner), or its path, or NULL.
  */
 static const char *name_of(const struct metrics *m, uint64_t cgroup)
 {
+	const struct group_name *group;
 	const char *job;
 	uint64_t at = cgroup;
 
@@ -49,7 +51,10 @@ static const char *name_of(const struct metrics *m, uint64_t cgroup)
 		if (!m->config.names || !sample_names_path(m->config.names, at, &at))
 			break;
 	}
-	return m->config.names ? sample_names_path(m->config.names, cgroup, NULL) : NULL;
+	if (!m->config.names)
+		return NULL;
+	at = sample_names_owner(m->config.names, cgroup, &group);
+	return group ? group->text : sample_names_path(m->config.names, at, NULL);
 }
 
 static void metrics_sampled(void *arg, const struct monitor_sample *sample)

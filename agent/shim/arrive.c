@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "agent/init/hold.h"
@@ -22,6 +23,7 @@
 #include "agent/shim/move/luggage.h"
 #include "agent/shim/move/transfer.h"
 #include "agent/shim/shim.h"
+#include "agent/shim/tty.h"
 #include "user/cgroup_freeze.h"
 #include "user/clock.h"
 
@@ -38,6 +40,8 @@ struct arrival {
 	struct luggage luggage;
 	int ours[LUGGAGE_PIPES];	       /* our ends of the new pipes; -1: none */
 	struct criu_pipe pipes[LUGGAGE_PIPES]; /* the job's ends */
+	struct belongings_tty tty;	       /* its terminal */
+	char tty_path[64];
 	size_t npipes;
 	int listening, hold; /* where criu's script calls, and the call; -1: none */
 	pid_t running;	     /* criu; 0: none */
@@ -86,6 +90,57 @@ static int arrive_pipes(struct arrival *a, struct iocom_err *err)
 	for (int i = 0; !rc && i < LUGGAGE_PIPES; i++)
 		rc = arrive_pipe(a, i);
 	return rc ? iocom_err_set(err, rc, "cannot make its pipes: %s", strerror(-rc)) : 0;
+}
+
+/* Fills a new terminal as the former one was; its modes are criu's to restore. */
+static int fill_tty(struct arrival *a, const struct tty *tty)
+{
+	const struct luggage_tty *from = &a->luggage.tty;
+	ssize_t put = typed_put(&from->typed, tty->slave, from->lines);
+
+	if (put < 0)
+		return (int)put;
+	if ((size_t)put < from->typed.length)
+		return -EMSGSIZE;
+	if (ttyname_r(tty->slave, a->tty_path, sizeof(a->tty_path)))
+		return -ENOENT;
+	if (from->nonblocking && fcntl(tty->slave, F_SETFL, O_NONBLOCK))
+		return -errno;
+	return belongings_tty_of(&a->tty, tty->slave);
+}
+
+static int arrive_tty(struct arrival *a, struct iocom_err *err)
+{
+	/* Of its size at once: to change it later would be told to the job. */
+	const struct terminal wanted = {.wanted = true, .size = a->luggage.tty.size};
+	struct criu_pipe *to = &a->pipes[a->npipes];
+	struct tty tty;
+	int rc;
+
+	if (!a->luggage.tty.open)
+		return 0;
+	rc = tty_open(&tty, &wanted, a->identity->uid, a->identity->gid);
+	if (!rc) {
+		rc = fill_tty(a, &tty);
+		if (rc)
+			tty_close(&tty);
+	}
+	if (rc)
+		return iocom_err_set(err, rc, "cannot make its terminal: %s", strerror(-rc));
+	a->ours[0] = tty.in;
+	a->ours[1] = tty.out;
+	to->fd = tty.slave;
+	memcpy(to->name, a->luggage.tty.name, sizeof(to->name));
+	a->npipes++;
+	return 0;
+}
+
+/* criu gives it to the session's first process, if any of its files said so. */
+static int check_restored_tty(const struct arrival *a, struct iocom_err *err)
+{
+	if (!a->luggage.tty.open || (tcgetsid(a->ours[1]) == a->init && tcgetpgrp(a->ours[1]) > 0))
+		return 0;
+	return iocom_err_set(err, -ENOTSUP, "its terminal did not come back to its session");
 }
 
 /* The socket is among the images, so nobody else can reach it and its path is short. */
@@ -170,7 +225,10 @@ static int arrive_examine(struct arrival *a, struct iocom_err *err)
 				     ARRIVE_FREEZE_MS);
 	if (criu_ended(a))
 		return iocom_err_set(err, -EIO, "criu was killed before the job could run");
-	return belongings_check(&a->shim->group, a->init, &owner, err);
+	rc = check_restored_tty(a, err);
+	return rc ? rc
+		  : belongings_check(&a->shim->group, a->init, &owner,
+				     a->luggage.tty.open ? &a->tty : NULL, err);
 }
 
 /* Restores it as far as the hold. */
@@ -180,10 +238,12 @@ static int arrive_restore(struct arrival *a, struct iocom_err *err)
 	int rc = arrive_pipes(a, err);
 
 	if (!rc)
+		rc = arrive_tty(a, err);
+	if (!rc)
 		rc = hold_listen(a, path, err);
 	if (!rc) {
 		a->running = criu_restore(&a->criu, a->images.path, &a->shim->group, a->pipes,
-					  a->npipes, path, err);
+					  a->npipes, a->tty_path, path, err);
 		rc = a->running < 0 ? (int)a->running : 0;
 	}
 	close_pipes(a);
@@ -203,6 +263,7 @@ static int arrive_receive(struct arrival *a, struct iocom_err *err)
 	const struct transfer_into into = {
 		.images = &a->images,
 		.most_bytes = INT64_MAX,
+		.rounds = true,
 		.record = shim->record,
 		.record_bytes = shim->order.spool_max,
 	};
@@ -223,7 +284,11 @@ static int arrive_receive(struct arrival *a, struct iocom_err *err)
 		int back;
 
 		rc = transfer_receive(&shim->client, &into, a->until_ms, err);
-		/* In the group of its user this process could be killed for what others use. */
+		/*
+		 * In the group of its user this process could be killed for what others use.  An
+		 * agent that stopped meanwhile has removed the shims' group, which was empty.
+		 */
+		(void)cgroup_create(&shims, NULL);
 		back = cgroup_enter(&shims, true);
 		if (back)
 			return iocom_err_set(err, back, "cannot leave the cgroup of its images: %s",
@@ -330,11 +395,16 @@ static int arrive_streams(struct arrival *a, struct iocom_err *err)
 	int rc = 0;
 
 	streams_init(streams, a->ours);
+	streams->tty = luggage->tty.open;
+	streams->last_input = luggage->tty.last;
+	if (luggage->tty.output.length)
+		rc = queue_push(&streams->held, luggage->tty.output.data,
+				luggage->tty.output.length);
 	streams->record = a->shim->record;
 	streams->sent[0] = luggage->received;
 	streams->consumed = streams->taken[0] = luggage->consumed;
 	streams->input_ended = luggage->input_ended;
-	if (luggage->input.length)
+	if (!rc && luggage->input.length)
 		rc = queue_push(&streams->input, luggage->input.data, luggage->input.length);
 	for (int i = 1; !rc && i < FRAME_STREAMS; i++) {
 		rc = unpack_output(&streams->kept[i], &luggage->kept[i]);

@@ -3,252 +3,25 @@
 #include "agent/shim/depart.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/shim/move/belongings.h"
+#include "agent/shim/depart_mover.h"
 #include "agent/shim/move/criu.h"
 #include "agent/shim/move/images.h"
-#include "agent/shim/move/luggage.h"
-#include "agent/shim/move/transfer.h"
+#include "agent/shim/move/precopy.h"
 #include "agent/shim/shim.h"
 #include "user/cgroup_freeze.h"
 #include "user/clock.h"
 
-/* Besides the job's memory: page maps, descriptors, the luggage and criu's log. */
-#define IMAGES_EXTRA_BYTES (64ULL << 20)
-#define DEPART_LATE_MS	   10000 /* after its own limit, until the mover counts as lost */
-#define DEPART_SETTLE_MS   (DEPART_DUMP_MS + DEPART_LATE_MS)
-#define DEPART_LOOK_MS	   10
-#define DEPART_END_MS	   2000 /* for the mover to hand on the last signals */
-
-/* --- the mover --------------------------------------------------------------------------- */
-
-/* Resident memory of all processes of GROUP, in bytes; what two share counts twice. */
-static uint64_t resident_bytes(const struct cgroup *group)
-{
-	char path[CGROUP_PATH_MAX + 16];
-	unsigned long long pages, sum = 0;
-	FILE *pids, *statm;
-	int pid;
-
-	snprintf(path, sizeof(path), "%s/cgroup.procs", group->v2);
-	pids = fopen(path, "re");
-	while (pids && fscanf(pids, "%d", &pid) == 1) {
-		snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-		statm = fopen(path, "re");
-		if (statm && fscanf(statm, "%*u %llu", &pages) == 1)
-			sum += pages;
-		if (statm)
-			fclose(statm);
-	}
-	if (pids)
-		fclose(pids);
-	return sum * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static int copy_bytes(struct luggage_bytes *to, const void *data, size_t length)
-{
-	to->data = malloc(length + 1);
-	if (!to->data)
-		return -ENOMEM;
-	if (length)
-		memcpy(to->data, data, length);
-	to->length = length;
-	return 0;
-}
-
-static int pack_output(struct luggage_kept *to, const struct resend_buffer *kept)
-{
-	const uint8_t *at;
-	size_t n;
-
-	to->start = kept->start;
-	to->bytes.data = malloc((size_t)(kept->end - kept->start) + 1);
-	if (!to->bytes.data)
-		return -ENOMEM;
-	for (uint64_t offset = kept->start; offset < kept->end; offset += n) {
-		at = resend_at(kept, offset, &n);
-		memcpy(to->bytes.data + to->bytes.length, at, n);
-		to->bytes.length += n;
-	}
-	return 0;
-}
-
-/* Returns the job's CPU time so far, also where it ran before, in us. */
-static uint64_t depart_cpu_us(const struct shim *shim)
-{
-	uint64_t used_us = cgroup_cpu_us(&shim->group);
-
-	return shim->cpu_before_us +
-	       (used_us > shim->cpu_base_us ? used_us - shim->cpu_base_us : 0);
-}
-
-/* Puts together what this shim knows of the frozen job. */
-static int luggage_gather(struct luggage *luggage, const struct shim *shim)
-{
-	const struct streams *streams = &shim->streams;
-	const int fds[LUGGAGE_PIPES] = {streams->fd[0], streams->fd[1], streams->fd[2],
-					shim->child.status};
-	uint8_t packed[SPOOL_PACKED];
-	int rc = 0;
-
-	*luggage = (struct luggage){
-		.start_ns = shim->start_ns,
-		.ran_ms = shim->ran_ms + clock_boot_ms() - shim->started_ms,
-		.moves = shim->depart.moves + 1,
-		.grace_ms = shim->order.spec.grace_ms,
-		.cpu_us = depart_cpu_us(shim),
-		.begin_us = shim->child.begin_us,
-		.detached = shim->detached,
-		.input_ended = streams->input_ended,
-		.received = streams->sent[0],
-		.consumed = streams->consumed,
-	};
-	memcpy(luggage->job, shim->order.spec.job, sizeof(luggage->job));
-	memcpy(luggage->owner, shim->owner, sizeof(luggage->owner));
-	for (int i = 0; !rc && i < LUGGAGE_PIPES; i++)
-		if (fds[i] >= 0)
-			rc = luggage_look(&luggage->pipes[i], fds[i]);
-	if (!rc && streams->spool.fd[1] >= 0) {
-		spool_pack(&streams->spool, packed);
-		rc = copy_bytes(&luggage->spool, packed, sizeof(packed));
-	}
-	if (!rc)
-		rc = copy_bytes(&luggage->input,
-				streams->input.length ? queue_front(&streams->input) : NULL,
-				streams->input.length);
-	for (int i = 1; !rc && i < FRAME_STREAMS; i++)
-		rc = pack_output(&luggage->kept[i], &streams->kept[i]);
-	return rc;
-}
-
-static int mover_pack(const struct shim *shim, const struct images *images, struct iocom_err *err)
-{
-	struct luggage luggage;
-	int rc = luggage_gather(&luggage, shim);
-
-	/* Its end says how it ended, and must not wait in an image. */
-	if (!rc && luggage.pipes[LUGGAGE_PIPES - 1].held.length)
-		rc = -ESRCH;
-	if (!rc)
-		rc = luggage_write(&luggage, images);
-	luggage_free(&luggage);
-	if (rc == -ESRCH)
-		return iocom_err_set(err, rc, "it has ended");
-	return rc ? iocom_err_set(err, rc, "cannot save the state of its streams: %s",
-				  strerror(-rc))
-		  : 0;
-}
-
-/* The job may have only what its user may have: the other shim asks for no more, and no less. */
-static int mover_examine(const struct shim *shim, struct iocom_err *err)
-{
-	struct belongings_owner owner;
-	gid_t *groups;
-	int rc = belongings_owner_of(&owner, &groups, shim->child.pid);
-
-	if (!rc && owner.uid != shim->order.uid)
-		rc = -EPERM;
-	if (rc)
-		return iocom_err_set(err, rc, "cannot find out whose it is: %s", strerror(-rc));
-	rc = belongings_check(&shim->group, shim->child.pid, &owner, err);
-	free(groups);
-	return rc;
-}
-
-/* Saves it, and notes in MOVE how long that took and how much it is. */
-static int mover_save(const struct shim *shim, const struct criu *criu, struct images *images,
-		      struct leash_move *move, struct iocom_err *err)
-{
-	uint64_t begin_ms = clock_boot_ms(), files;
-	int rc = mover_examine(shim, err);
-
-	if (!rc)
-		rc = images_make(images, resident_bytes(&shim->group) + IMAGES_EXTRA_BYTES, err);
-	if (!rc)
-		rc = criu_dump(criu, shim->child.pid, shim->order.uid, shim->group.v2, images->path,
-			       DEPART_DUMP_MS, err);
-	if (!rc && !cgroup_frozen(&shim->group))
-		rc = iocom_err_set(err, -EIO, "somebody let it go on while it was saved");
-	if (!rc)
-		rc = mover_pack(shim, images, err);
-	if (!rc)
-		rc = images_size(images, &move->bytes, &files);
-	move->dump_ms = clock_boot_ms() - begin_ms;
-	return rc;
-}
-
-/* Hands on the signals that the parent sends, until it says no more. */
-static void mover_hand_on(struct wire *target, int parent)
-{
-	uint8_t signal;
-
-	while (read(parent, &signal, 1) == 1)
-		if (transfer_signal(target, signal, clock_boot_ms() + DEPART_END_MS))
-			return;
-}
-
-/* Takes from a copy of the shim what is only the shim's.  PARENT, TARGET: what the copy needs. */
-static void mover_forget(struct shim *shim)
-{
-	records_erase(&shim->client.records);
-	records_erase(&shim->source.records);
-	explicit_bzero(&shim->renew.secret, sizeof(shim->renew.secret));
-	for (size_t i = 0; i < 5; i++) {
-		const int fds[] = {shim->client.fd, shim->source.fd, shim->leash.fd,
-				   shim->leash.listen, shim->guard.fd};
-
-		if (fds[i] > STDERR_FILENO)
-			close(fds[i]);
-	}
-}
-
-/* The process that saves and sends the job, and says once, as MOVE, how that went; it does not
- * return. */
-static void mover_run(struct shim *shim, const struct criu *criu, struct wire *target, int parent)
-{
-	uint64_t until_ms = clock_boot_ms() + DEPART_LIMIT_MS;
-	struct leash_move move = {0};
-	struct images images = {.fd = -1};
-	struct iocom_err err = {0};
-	int rc = cgroup_enter(&shim->depart.group, true);
-	sigset_t term;
-
-	mover_forget(shim);
-	signal(SIGCHLD, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	if (rc)
-		iocom_err_set(&err, rc, "cannot enter the cgroup of its images: %s", strerror(-rc));
-	if (!rc)
-		rc = mover_save(shim, criu, &images, &move, &err);
-	/* The shim says by SIGTERM that the job stays, which has waited as long as criu worked. */
-	sigemptyset(&term);
-	sigaddset(&term, SIGTERM);
-	sigprocmask(SIG_UNBLOCK, &term, NULL);
-	if (!rc)
-		rc = transfer_send(target, &images,
-				   shim->streams.spool.fd[1] >= 0 ? shim->record : -1, until_ms,
-				   &err);
-	images_free(&images);
-	if (!rc)
-		rc = transfer_await(target, until_ms, &err);
-	move.failed = rc != 0;
-	snprintf(move.why, sizeof(move.why), "%.255s", err.text);
-	if (write(parent, &move, sizeof(move)) == (ssize_t)sizeof(move) && !rc)
-		mover_hand_on(target, parent);
-	_exit(rc ? 1 : 0);
-}
-
-/* --- the shim ---------------------------------------------------------------------------- */
+#define DEPART_LATE_MS	 10000 /* after its own limit, until the mover counts as lost */
+#define DEPART_SETTLE_MS (DEPART_DUMP_MS + DEPART_LATE_MS)
+#define DEPART_LOOK_MS	 10
 
 void depart_init(struct depart *depart)
 {
@@ -262,8 +35,6 @@ static const char *depart_hindrance(const struct shim *shim)
 
 	if (!spec->migratable)
 		return "it was not started with --migratable";
-	if (spec->tty.wanted)
-		return "it has a terminal";
 	if (spec->data)
 		return "its data went along with it to this node";
 	if (spec->gang)
@@ -307,8 +78,9 @@ static void depart_close(struct depart *depart)
 	depart->fd = -1;
 }
 
-/* Forks the mover, which gets TARGET. */
-static int depart_fork(struct shim *shim, const struct criu *criu, struct wire *target)
+/* Forks the mover, which gets TARGET; the job runs still if it COPIES. */
+static int depart_fork(struct shim *shim, const struct criu *criu, struct wire *target, bool copies,
+		       struct iocom_err *err)
 {
 	struct depart *depart = &shim->depart;
 	pid_t parent = getpid();
@@ -316,7 +88,8 @@ static int depart_fork(struct shim *shim, const struct criu *criu, struct wire *
 	int ends[2], rc = 0;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return -errno;
+		return iocom_err_set(err, -errno, "cannot make a process that moves it: %s",
+				     strerror(errno));
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_BLOCK, &term, &before);
@@ -326,15 +99,51 @@ static int depart_fork(struct shim *shim, const struct criu *criu, struct wire *
 		if (getppid() != parent)
 			_exit(1);
 		close(ends[0]);
-		mover_run(shim, criu, target, ends[1]);
+		depart_mover_run(shim, criu, target, ends[1], copies);
 	}
 	if (depart->mover < 0) {
-		rc = -errno;
+		rc = iocom_err_set(err, -errno, "cannot make a process that moves it: %s",
+				   strerror(errno));
 		depart->mover = 0;
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(ends[1]);
 	depart->fd = ends[0];
+	return rc;
+}
+
+static int depart_freeze(struct shim *shim, struct iocom_err *err)
+{
+	uint64_t now_ms = clock_boot_ms();
+	int rc = cgroup_freeze(&shim->group, DEPART_FREEZE_MS);
+
+	if (rc)
+		return iocom_err_set(err, rc, "it could not be stopped within %d ms",
+				     DEPART_FREEZE_MS);
+	shim->depart.frozen_ms = now_ms;
+	shim->depart.processes = cgroup_processes(&shim->group);
+	shim->depart.frozen = true;
+	return 0;
+}
+
+static void depart_thaw(struct shim *shim)
+{
+	cgroup_thaw(&shim->group);
+	shim->depart.frozen = false;
+}
+
+/* The job is frozen: begins to save it, or lets it go on. */
+static int depart_frozen(struct shim *shim, const struct criu *criu, struct wire *target,
+			 struct iocom_err *err)
+{
+	int rc = depart_tty_take(&shim->depart.tty, shim, err);
+
+	if (!rc)
+		rc = depart_fork(shim, criu, target, false, err);
+	if (rc) {
+		depart_tty_stay(&shim->depart.tty, shim);
+		depart_thaw(shim);
+	}
 	return rc;
 }
 
@@ -344,9 +153,10 @@ int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_
 	const char *hindrance = depart_hindrance(shim);
 	struct wire target;
 	struct criu criu;
+	bool copies;
 	int rc;
 
-	if (depart_going(depart))
+	if (depart->state != DEPART_NONE)
 		return iocom_err_set(err, -EALREADY, "it is on its way already");
 	if (hindrance)
 		return iocom_err_set(err, shim->main_ended ? -ESRCH : -ENOTSUP, "%s", hindrance);
@@ -359,24 +169,20 @@ int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_
 	rc = make_move_group(shim, err);
 	depart->signals = 0;
 	depart->told = depart->failed = false;
-	depart->frozen_ms = clock_boot_ms();
-	if (!rc) {
-		rc = cgroup_freeze(&shim->group, DEPART_FREEZE_MS);
-		if (rc)
-			iocom_err_set(err, rc, "it could not be stopped within %d ms",
-				      DEPART_FREEZE_MS);
-	}
-	if (!rc) {
-		rc = depart_fork(shim, &criu, &target);
-		if (rc)
-			iocom_err_set(err, rc, "cannot make a process that moves it: %s",
-				      strerror(-rc));
-		if (rc)
-			cgroup_thaw(&shim->group);
+	depart->begun_ms = clock_boot_ms();
+	/* What waits in a terminal is taken while it is frozen. */
+	copies = request->precopy && !shim->streams.tty &&
+		 depart_resident_bytes(&shim->group) >= PRECOPY_LEAST_BYTES && precopy_tracks();
+	if (!rc && copies) {
+		rc = depart_fork(shim, &criu, &target, true, err);
+	} else if (!rc) {
+		rc = depart_freeze(shim, err);
+		if (!rc)
+			rc = depart_frozen(shim, &criu, &target, err);
 	}
 	wire_deinit(&target);
 	if (!rc) {
-		depart->state = DEPART_SAVING;
+		depart->state = copies ? DEPART_COPYING : DEPART_SAVING;
 		return 0;
 	}
 	depart_close(depart);
@@ -396,34 +202,101 @@ static void depart_held(struct shim *shim, struct leash_move *move)
 	}
 	depart->failed = move->failed;
 	depart->state = DEPART_HELD;
-	move->frozen_ms = clock_boot_ms() - depart->frozen_ms;
+	if (depart->frozen)
+		move->frozen_ms += clock_boot_ms() - depart->frozen_ms;
 	leash_moved(&shim->leash, move);
+}
+
+/* What has come to the shim since the mover began only a copy of the shim of now knows. */
+static int depart_pack(struct shim *shim, const char *path, struct iocom_err *err)
+{
+	struct depart *depart = &shim->depart;
+	pid_t parent = getpid();
+
+	depart->packer = fork();
+	if (!depart->packer) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+		depart_packer_run(shim, path);
+	}
+	if (depart->packer > 0)
+		return 0;
+	depart->packer = 0;
+	return iocom_err_set(err, -errno, "cannot make a process that moves it: %s",
+			     strerror(errno));
+}
+
+/* The mover has sent what it could, and the images are at PATH: now it is frozen. */
+static void depart_stop(struct shim *shim, const char *path)
+{
+	struct depart *depart = &shim->depart;
+	struct iocom_err err = {0};
+	struct depart_packed packed = {0};
+	int rc = 0;
+
+	if (depart->state != DEPART_COPYING)
+		rc = iocom_err_set(&err, -ECANCELED, "the move was given up");
+	else if (shim->main_ended)
+		rc = iocom_err_set(&err, -ESRCH, "it has ended");
+	else
+		rc = depart_freeze(shim, &err);
+	if (!rc)
+		rc = depart_pack(shim, path, &err);
+	if (!rc)
+		depart->state = DEPART_SAVING;
+	if (!rc)
+		return;
+	packed.rc = rc; /* the mover ends, and says why */
+	snprintf(packed.why, sizeof(packed.why), "%.255s", err.text);
+	(void)send(depart->fd, &packed, sizeof(packed), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Nothing more is heard of the mover: who was killed may have left criu's code in the job. */
+static void depart_lost(struct shim *shim)
+{
+	struct leash_move move = {.failed = true, .why = "the process that moved it was killed"};
+	struct iocom_err err;
+
+	if (!shim->depart.frozen && !shim->main_ended)
+		(void)depart_freeze(shim, &err);
+	depart_held(shim, &move);
+}
+
+static bool depart_works(const struct depart *depart)
+{
+	return depart->state == DEPART_COPYING || depart->state == DEPART_SAVING;
 }
 
 void depart_hear(struct shim *shim)
 {
 	struct depart *depart = &shim->depart;
-	struct leash_move move;
-	ssize_t n = read(depart->fd, &move, sizeof(move));
+	union {
+		struct leash_move move;
+		char path[IMAGES_PATH_MAX];
+	} word;
+	ssize_t n = read(depart->fd, &word, sizeof(word));
 
-	if (n == (ssize_t)sizeof(move)) {
+	if (n == (ssize_t)sizeof(word.path)) {
+		word.path[sizeof(word.path) - 1] = 0;
+		depart_stop(shim, word.path);
+		return;
+	}
+	if (n == (ssize_t)sizeof(word.move)) {
 		depart->told = true;
-		if (depart->state == DEPART_SAVING)
-			depart_held(shim, &move);
+		if (depart_works(depart))
+			depart_held(shim, &word.move);
 		return;
 	}
 	depart_close(depart);
-	if (depart->state == DEPART_SAVING) {
-		move = (struct leash_move){.failed = true,
-					   .why = "the process that moved it was killed"};
-		depart_held(shim, &move);
-	}
+	if (depart_works(depart))
+		depart_lost(shim);
 }
 
 uint64_t depart_due(const struct depart *depart)
 {
-	if (depart->state == DEPART_SAVING)
-		return depart->frozen_ms + DEPART_LIMIT_MS + DEPART_LATE_MS;
+	if (depart_works(depart))
+		return depart->begun_ms + DEPART_LIMIT_MS + DEPART_LATE_MS;
 	if (depart->state == DEPART_STAYING)
 		return clock_boot_ms() + DEPART_LOOK_MS;
 	return UINT64_MAX; /* others decide */
@@ -433,7 +306,7 @@ void depart_overdue(struct shim *shim)
 {
 	struct leash_move move = {.failed = true, .why = "it could not be moved in time"};
 
-	if (shim->depart.state == DEPART_SAVING)
+	if (depart_works(&shim->depart))
 		depart_held(shim, &move);
 }
 
@@ -441,7 +314,7 @@ bool depart_keep_signal(struct depart *depart, int signal)
 {
 	uint8_t byte = (uint8_t)signal;
 
-	if (!depart_going(depart))
+	if (!depart->frozen)
 		return false;
 	depart->signals |= 1ULL << (signal - 1);
 	if (depart->fd >= 0)
@@ -453,7 +326,7 @@ int depart_stay(struct shim *shim)
 {
 	struct depart *depart = &shim->depart;
 
-	if (depart->state != DEPART_SAVING && depart->state != DEPART_HELD)
+	if (!depart_works(depart) && depart->state != DEPART_HELD)
 		return -EALREADY;
 	depart->state = DEPART_STAYING;
 	depart->settle_ms = clock_boot_ms() + DEPART_SETTLE_MS;
@@ -468,7 +341,20 @@ static bool depart_is_alone(struct depart *depart)
 {
 	if (depart->mover > 0 && waitpid(depart->mover, NULL, WNOHANG) != 0)
 		depart->mover = 0;
-	return !depart->mover && (!depart->group.depth || cgroup_populated(&depart->group) != 1);
+	if (depart->packer > 0 && waitpid(depart->packer, NULL, WNOHANG) != 0)
+		depart->packer = 0;
+	return !depart->mover && !depart->packer &&
+	       (!depart->group.depth || cgroup_populated(&depart->group) != 1);
+}
+
+/* A process that met criu's trap when criu was gone has died of it, though frozen. */
+static bool depart_damaged(const struct shim *shim)
+{
+	const struct depart *depart = &shim->depart;
+
+	return criu_is_inside(shim->group.v2) ||
+	       (!depart->told && depart->frozen &&
+		cgroup_processes(&shim->group) < depart->processes);
 }
 
 bool depart_settled(struct shim *shim, struct iocom_err *err)
@@ -485,18 +371,22 @@ bool depart_settled(struct shim *shim, struct iocom_err *err)
 	remove_move_group(depart);
 	if (depart->mover > 0)
 		(void)criu_wait(depart->mover, 0);
-	depart->mover = 0;
+	if (depart->packer > 0)
+		(void)criu_wait(depart->packer, 0);
+	depart->mover = depart->packer = 0;
 	depart->state = DEPART_NONE;
 	/* Who was killed has not tidied up. */
-	if (!depart->told || late) {
+	if ((!depart->told || late) && !shim->main_ended)
 		criu_bare_proc(shim->child.pid);
-		if (criu_is_inside(shim->group.v2)) {
-			iocom_err_set(err, -EIO,
-				      "criu was killed while it saved the job, which is damaged");
-			return true;
-		}
+	if ((!depart->told || late || depart->failed) && !shim->main_ended &&
+	    depart_damaged(shim)) {
+		depart->frozen = false; /* not for a move: its end is to be seen */
+		iocom_err_set(err, -EIO,
+			      "criu was killed while it saved the job, which is damaged");
+		return true;
 	}
-	cgroup_thaw(&shim->group);
+	depart_tty_stay(&depart->tty, shim);
+	depart_thaw(shim);
 	return true;
 }
 
@@ -524,7 +414,10 @@ void depart_deinit(struct depart *depart)
 		depart_close(depart);
 	if (depart->mover > 0)
 		(void)criu_wait(depart->mover, clock_boot_ms() + (left ? DEPART_END_MS : 0));
-	depart->mover = 0;
+	if (depart->packer > 0)
+		(void)criu_wait(depart->packer, 0);
+	depart->mover = depart->packer = 0;
 	depart_close(depart);
 	remove_move_group(depart);
+	typed_free(&depart->tty.typed);
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * The job moves away: this shim freezes it, and a process of its own (the mover) saves it and sends
- * it to the shim of the node where it goes.
+ * it to the shim of the node where it goes.  Of a large job the mover sends the memory before that
+ * (move/precopy.h), and asks for the freeze; a helper then writes what the shim knows at that time.
  *
  *   none     -> asked to move: the job is frozen, the mover works          -> saving
+ *            -> the same of a large job, which runs, and may end           -> copying
+ *   copying  -> the mover asks: the job is frozen                          -> saving
+ *            -> all failed                                                 -> held (not frozen)
  *   saving   -> the other shim has restored it and waits, or all failed    -> held
  *            -> "stay": the mover ends as soon as criu lets go of the job  -> staying
  *   held     -> "stay"                                                     -> staying
@@ -24,6 +28,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agent/shim/depart_tty.h"
 #include "agent/shim/leash.h"
 #include "agent/shim/user_group.h"
 
@@ -36,14 +41,19 @@ struct shim;
 struct depart {
 	enum depart_state {
 		DEPART_NONE,
+		DEPART_COPYING,
 		DEPART_SAVING,
 		DEPART_HELD,
 		DEPART_STAYING,
 		DEPART_LEFT
 	} state;
 	pid_t mover;	    /* 0: there is none, or it was waited for */
+	pid_t packer;	    /* the helper; the same */
 	int fd;		    /* to the mover; -1: none */
-	uint64_t frozen_ms; /* when the job was frozen */
+	uint64_t begun_ms;  /* when the move began */
+	bool frozen;	    /* the job is, by this shim */
+	uint64_t frozen_ms; /* since then */
+	unsigned processes; /* of the job, then */
 	uint64_t settle_ms; /* until when it waits for what works on a job that stays */
 	bool told;	    /* the mover has said how it went */
 	bool failed;	    /* there is nothing at the other node */
@@ -52,12 +62,14 @@ struct depart {
 	struct user_group user; /* of GROUP, where the mover is */
 	struct cgroup group;	/* depth 0: there is none */
 	uint64_t moves;		/* of this job before */
+	struct depart_tty tty;
 };
 
 void depart_init(struct depart *depart);
+/* Returns whether the job is frozen, so that nothing of it is served. */
 static inline bool depart_going(const struct depart *depart)
 {
-	return depart->state != DEPART_NONE;
+	return depart->frozen;
 }
 /*
  * Begins the move that REQUEST asks for, with the criu of its wish, and takes its stream.  Returns
@@ -80,8 +92,8 @@ int depart_stay(struct shim *shim);
 int depart_leave(struct shim *shim);
 /*
  * Of a job that stays: returns true once when it goes on; the caller sends the signals that were
- * kept, and forgets them.  ERR has a sentence if the job is damaged: it is frozen still, and the
- * caller ends it.
+ * kept, and forgets them.  ERR has a sentence if the job is damaged: its processes are stopped
+ * still, and the caller ends it.
  */
 bool depart_settled(struct shim *shim, struct iocom_err *err);
 void depart_deinit(struct depart *depart);

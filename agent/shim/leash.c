@@ -287,6 +287,9 @@ static enum leash_what take_move(const msgpack_object *map, struct leash_request
 	if (request->stream < 0 || !leash_take_records(map, request) ||
 	    unpack_str(map, "criu", request->criu, sizeof(request->criu)))
 		return LEASH_NOTHING;
+	/* An older agent does not say. */
+	if (unpack_bool(map, "precopy", &request->precopy))
+		request->precopy = false;
 	return LEASH_MOVE;
 }
 

@@ -15,7 +15,8 @@
  *   { "op": "attach", "ask": bin }  a client's connection comes with it (SCM_RIGHTS); the
  *                                   shim answers the client there (user/attach.h), sealed
  *                                   if "records": bin has the keys (user/channel/records.h)
- *   { "op": "move", "criu": path }  the job moves: the connection to the shim of the node where it
+ *   { "op": "move", "criu": path,
+ *     "precopy": bool }           the job moves: the connection to the shim of the node where it
  *                                   goes comes with it, as above; answer { "result": 0 or errno,
  *                                   "why": sentence }.  Later, on the leash:
  *                                   { "event": "moved", "failed", "frozen_ms", "dump_ms", "bytes",
@@ -93,6 +94,7 @@ struct leash_request {
 	char why[LEASE_WHY_MAX]; /* why its node's owner expels it; "": nobody does */
 	int stream; /* for LEASH_ATTACH and LEASH_MOVE: the connection, which the caller owns */
 	char criu[PATH_MAX];   /* for LEASH_MOVE: "": the usual one */
+	bool precopy;	       /* for LEASH_MOVE: memory may be sent while the job runs */
 	struct attach_ask ask; /* what the client wants */
 	bool secure;	       /* its stream is sealed with these keys, which the caller erases */
 	struct records records;

@@ -262,14 +262,12 @@ void shim_serve_control(struct shim *shim)
 	}
 }
 
-/* Returns when the loop must act even if no descriptor is ready; UINT64_MAX: never. */
-static uint64_t deadline(const struct shim *shim)
+/* When the loop must act for the job; UINT64_MAX: never. */
+static uint64_t loop_job_due(const struct shim *shim)
 {
 	const struct streams *streams = &shim->streams;
 	uint64_t quiet_ms, grace_ms = UINT64_MAX;
 
-	if (depart_going(&shim->depart))
-		return depart_due(&shim->depart);
 	if (shim->killed && !shim->main_ended)
 		return shim->killed_ms + SHIM_SILENCE_MS;
 	if (shim->hung_up && !shim->main_ended)
@@ -286,6 +284,17 @@ static uint64_t deadline(const struct shim *shim)
 	return quiet_ms < grace_ms ? quiet_ms : grace_ms;
 }
 
+/* Returns when the loop must act even if no descriptor is ready; UINT64_MAX: never. */
+static uint64_t deadline(const struct shim *shim)
+{
+	uint64_t depart_ms = depart_due(&shim->depart), job_ms;
+
+	if (depart_going(&shim->depart))
+		return depart_ms;
+	job_ms = loop_job_due(shim);
+	return job_ms < depart_ms ? job_ms : depart_ms;
+}
+
 /* Hangs the terminal up, so that editors save and shells write their history. */
 static void hang_up(struct shim *shim)
 {
@@ -299,7 +308,7 @@ static void loop_overdue(struct shim *shim)
 {
 	bool before = shim->killed;
 
-	if (depart_going(&shim->depart)) {
+	if (depart_going(&shim->depart) || depart_due(&shim->depart) <= shim_now_ms()) {
 		depart_overdue(shim);
 		return;
 	}
@@ -349,7 +358,7 @@ static uint64_t lease_end(const struct shim *shim)
 static void loop_wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 {
 	uint64_t until_ms = deadline(shim), now_ms = shim_now_ms();
-	uint64_t lease_ms = lease_end(shim), end_ms = streams_end_due(&shim->streams);
+	uint64_t lease_ms = lease_end(shim), end_ms = UINT64_MAX;
 	int limit_ms = wire_look_ms(&shim->client), n;
 
 	streams_poll(&shim->streams, entries);
@@ -367,6 +376,8 @@ static void loop_wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 	};
 	if (depart_going(&shim->depart))
 		entries[ENTRY_CHILD].fd = -1;
+	else
+		end_ms = streams_end_due(&shim->streams);
 	entries[ENTRY_DEPART] = (struct pollfd){.fd = shim->depart.fd, .events = POLLIN};
 	entries[ENTRY_SOURCE] = (struct pollfd){.fd = shim->source.fd, .events = POLLIN};
 	entries[ENTRY_LEASH] = (struct pollfd){.fd = shim->leash.fd, .events = POLLIN};
@@ -382,7 +393,7 @@ static void loop_wait_for(struct shim *shim, struct pollfd entries[ENTRIES])
 		until_ms = end_ms;
 	if (renew_due(&shim->renew) < until_ms)
 		until_ms = renew_due(&shim->renew);
-	if (until_ms <= now_ms)
+	if (until_ms <= now_ms || (streams_holds(&shim->streams) && !depart_going(&shim->depart)))
 		limit_ms = 0;
 	else if (until_ms - now_ms < (uint64_t)limit_ms)
 		limit_ms = (int)(until_ms - now_ms);
@@ -457,7 +468,8 @@ void shim_loop(struct shim *shim)
 		if (!depart_going(&shim->depart) &&
 		    (serve_streams(shim, entries) || wire_silent(&shim->client)))
 			shim_client_lost(shim);
-		streams_end_again(&shim->streams, shim_now_ms());
+		if (!depart_going(&shim->depart))
+			streams_end_again(&shim->streams, shim_now_ms());
 		if (entries[ENTRY_LEASH].revents)
 			leash_hear(&shim->leash, &shim->lease);
 		serve_home(shim, entries[ENTRY_HOME].revents);

@@ -71,6 +71,7 @@ void streams_deinit(struct streams *streams)
 		resend_free(&streams->kept[i]);
 	}
 	spool_deinit(&streams->spool);
+	queue_free(&streams->held);
 }
 
 static bool spooled(const struct streams *streams)
@@ -160,6 +161,40 @@ static ssize_t read_pieces(const struct streams *streams, int stream, uint8_t *a
 	return got;
 }
 
+static ssize_t streams_read_held(struct streams *streams, int stream, uint8_t *at, size_t want)
+{
+	size_t n = stream == 1 ? streams->held.length : 0;
+
+	if (n > want)
+		n = want;
+	if (!n)
+		return 0;
+	memcpy(at, queue_front(&streams->held), n);
+	queue_drop(&streams->held, n);
+	return (ssize_t)n;
+}
+
+bool streams_holds(const struct streams *streams)
+{
+	return streams->held.length && streams_has_room(streams, 1);
+}
+
+int streams_hold(struct streams *streams)
+{
+	int rc = 0;
+
+	while (!rc) {
+		ssize_t n = read(streams->fd[1], streams->piece, sizeof(streams->piece));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 && errno == EAGAIN ? 0 : -EIO;
+		rc = queue_push(&streams->held, streams->piece, (size_t)n);
+	}
+	return rc;
+}
+
 /* Reads once. Returns the number of bytes; 0: nothing now; -EPIPE: the end; -ENOMEM. */
 static ssize_t streams_read_output(struct streams *streams, int stream)
 {
@@ -172,7 +207,9 @@ static ssize_t streams_read_output(struct streams *streams, int stream)
 		return -ENOMEM;
 	if (!want)
 		return 0;
-	got = read_pieces(streams, stream, at, want);
+	got = streams_read_held(streams, stream, at, want);
+	if (!got)
+		got = read_pieces(streams, stream, at, want);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (got <= 0)
@@ -407,7 +444,7 @@ int streams_move(struct streams *streams, struct wire *wire, uint64_t now_ms,
 	else if (entries[0].revents)
 		rc = move_input(streams, wire);
 	for (int i = 1; i < FRAME_STREAMS; i++)
-		if (entries[i].revents)
+		if (entries[i].revents || (i == 1 && streams->held.length))
 			move_output(streams, i, now_ms);
 	return rc;
 }

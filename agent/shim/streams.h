@@ -43,6 +43,7 @@ struct streams {
 	uint64_t consumed; /* input that the job took */
 	bool input_ended;
 	bool tty;	     /* fd[0] and fd[1] are the master of the job's terminal */
+	struct queue held;   /* output taken from a terminal before, which comes first */
 	int ended_tty;	     /* the master after the outputs ended: to close it kills the job; -1 */
 	char last_input;     /* last character of a terminal's input; 0: none yet */
 	uint64_t end_due_ms; /* when a terminal's end of input is repeated; 0: not sent yet */
@@ -93,6 +94,13 @@ bool streams_taken(const struct streams *streams);
 /* Returns true if we wait for the job, and not for a client that does not read. */
 bool streams_waiting(const struct streams *streams);
 void streams_close(struct streams *streams, int stream);
+/*
+ * Takes what waits in the terminal of a job that is frozen: it is `held` and goes the way of all
+ * output later.  Returns 0, or negative errno with what was taken so far.
+ */
+int streams_hold(struct streams *streams);
+/* Returns whether some of it can go on now, for which no descriptor becomes ready. */
+bool streams_holds(const struct streams *streams);
 /* Returns when to call streams_end_again; UINT64_MAX: never. */
 uint64_t streams_end_due(const struct streams *streams);
 /* Repeats the end of a terminal's input for a job that reads on, or took ^D for a key. */

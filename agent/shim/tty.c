@@ -149,10 +149,17 @@ bool tty_lines(int master)
 	return !tcgetattr(master, &modes) && modes.c_lflag & ICANON;
 }
 
+int tty_peer(int master)
+{
+	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+
+	return slave < 0 ? -errno : slave;
+}
+
 bool tty_unread(int master)
 {
 	/* Only the slave shows whether an end of input waits to be read. */
-	int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	int slave = tty_peer(master);
 	struct pollfd p = {.fd = slave, .events = POLLIN};
 	int n;
 

@@ -50,6 +50,11 @@ unsigned tty_end_of_input(int master, char last, char out[2]);
  * Returns true if the job reads whole lines, so that ^D ends its input (the terminal is not raw).
  */
 bool tty_lines(int master);
+/*
+ * Opens the job's end of the terminal whose master is MASTER, non-blocking and as nobody's
+ * terminal.  Returns it or negative errno.
+ */
+int tty_peer(int master);
 /* Returns true if the job has not read all its input, or if we cannot tell. */
 bool tty_unread(int master);
 

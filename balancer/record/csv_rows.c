@@ -101,11 +101,12 @@ static const struct column job_columns[] = {SAME("job"),
 					    SAME("disk_high_ms_per_s"),
 					    SAME("fault_ms_per_s"),
 					    SAME("disk_wait_ms_per_s"),
+					    SAME("name"),
 					    {NULL, NULL}};
 static const struct column task_columns[] = {
-	SAME("pid"),	{"command", "comm"}, SAME("uid"), SAME("job"),
-	SAME("exited"), SAME("rss_bytes"),   LOAD_COUNTS, LOAD_RATES(""),
-	SAME("share"),	SAME("share_of"),    {NULL, NULL}};
+	SAME("pid"),	{"command", "comm"}, SAME("uid"),  SAME("job"),
+	SAME("exited"), SAME("rss_bytes"),   LOAD_COUNTS,  LOAD_RATES(""),
+	SAME("share"),	SAME("share_of"),    SAME("name"), {NULL, NULL}};
 static const struct column program_columns[] = {
 	{"program", "name"}, SAME("runs"), SAME("run_ns"), SAME("ns_per_run"), {NULL, NULL}};
 static const struct column map_columns[] = {

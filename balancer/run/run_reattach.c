@@ -106,5 +106,8 @@ int run_reattach_answered(struct run_stream *s, const struct attach_state *state
 	for (uint8_t i = 0; i < 2; i++)
 		if (s->output[i].unwanted && !s->output[i].ended)
 			(void)wire_end(&s->wire, (uint8_t)(i + 1), s->output[i].received);
+	/* A new size that we told while nobody listened is lost. */
+	if (run_keys_there(s) && s->tty->raw)
+		run_keys_size(s);
 	return 0;
 }

@@ -62,6 +62,7 @@ struct settings {
 	struct settings_rules rules; /* the rules' parameters */
 	struct settings_feedback feedback;
 	struct settings_moves moves;
+	bool moves_precopy; /* memory is sent while a job runs (agent/shim/move/precopy.h) */
 	enum log_level log_level;
 	bool accept_jobs;
 	bool all_connections; /* of ordinary jobs, too, not only of gangs (part_talk.h) */

@@ -44,6 +44,7 @@ static const struct live_row {
 		 {"keep-jobs", LIVE(keep_jobs)},
 		 {"keep-days", LIVE(keep_days)},
 		 {"lease-s", LIVE(lease_s)},
+		 {"moves-precopy", LIVE(moves_precopy)},
 		 {"spool-mb", LIVE(spool_mb)},
 		 {"spool-total-mb", LIVE(spool_total_mb)},
 		 {"spool-user-mb", LIVE(spool_user_mb)},

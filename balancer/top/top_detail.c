@@ -110,7 +110,8 @@ static void head_lines(struct page *p, const struct top_row *row)
 	char rss[TOP_NUMBER_MAX], share[TOP_NUMBER_MAX], span[TOP_NUMBER_MAX];
 
 	if (row->is_job)
-		top_line_add(line, 0, TOP_INK_NAME, "job %.200s", *row->job ? row->job : "(root)");
+		top_line_add(line, 0, TOP_INK_NAME, "job %.200s",
+			     *row->label ? row->label : "(root)");
 	else
 		top_line_add(line, 0, TOP_INK_NAME, "%.60s  pid %.0f", row->comm,
 			     row->value[TOP_PID]);
@@ -128,7 +129,9 @@ static void head_lines(struct page *p, const struct top_row *row)
 		top_line_add(line, 2, TOP_INK_PLAIN, "  %.0f live tasks", row->value[TOP_TASKS]);
 	else
 		top_line_add(line, 2, TOP_INK_PLAIN, "  user %.32s  job %.150s", row->user,
-			     *row->job ? row->job : "-");
+			     *row->label ? row->label : "-");
+	if (strcmp(row->label, row->job) != 0)
+		top_line_add(top_detail_next_line(p), 0, TOP_INK_DIM, "cgroup %.200s", row->job);
 	if (!row->is_job && strcmp(row->command, row->comm)) {
 		char command[TOP_PIECE_BYTES] = "";
 		unsigned width = top_format_width(row->command);

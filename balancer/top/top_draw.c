@@ -211,7 +211,7 @@ static void draw_selected(struct screen *s, int y)
 		return;
 	}
 	if (row->is_job)
-		top_line_add(&line, 0, TOP_INK_NAME, "%.24s", *row->job ? row->job : "(root)");
+		top_line_add(&line, 0, TOP_INK_NAME, "%.24s", *row->label ? row->label : "(root)");
 	else
 		top_line_add(&line, 0, TOP_INK_NAME, "%.0f %.15s", row->value[TOP_PID], row->comm);
 	for (unsigned i = 0; i < TOP_SERIES; i++) {

@@ -15,10 +15,12 @@
 #define USER_NAME_MAX 33
 #define JOB_BIT	      (1ULL << 63)
 #define KEY_FIELDS    3
+#define SESSION	      "session:"
 
 struct user {
 	struct top_entry entry; /* id: the uid */
 	char name[USER_NAME_MAX];
+	char session[sizeof(SESSION) + USER_NAME_MAX]; /* what the user's sessions are called */
 };
 
 struct top_model {
@@ -198,23 +200,43 @@ static struct user *user_ask(uid_t uid)
 		utf8_copy(user->name, sizeof(user->name), pw.pw_name, USER_NAME_MAX);
 	else
 		snprintf(user->name, sizeof(user->name), "%u", uid);
+	snprintf(user->session, sizeof(user->session), SESSION "%s", user->name);
 	return user;
 }
 
-static const char *top_model_user_name(struct top_model *model, uid_t uid)
+static const struct user *top_model_user(struct top_model *model, uid_t uid)
 {
+	static const struct user unknown = {.name = "?", .session = SESSION "?"};
 	struct user *user = top_index_find(&model->users, uid);
 
 	if (user)
-		return user->name;
+		return user;
 	user = user_ask(uid);
 	if (!user)
-		return "?";
+		return &unknown;
 	if (top_index_add(&model->users, &user->entry)) {
 		free(user);
-		return "?";
+		return &unknown;
 	}
-	return user->name;
+	return user;
+}
+
+/*
+ * What people call the row's job. An agent knows only the users in its machine's own file, so a
+ * session may have a number that a directory service has a name for.
+ */
+static const char *top_model_label(struct top_model *model, const json_t *source)
+{
+	const char *name = top_string(source, "name"), *number = name + strlen(SESSION);
+	unsigned long uid;
+	char *end;
+
+	if (!*name)
+		return top_string(source, "job");
+	if (strncmp(name, SESSION, strlen(SESSION)) != 0 || *number < '0' || *number > '9')
+		return name;
+	uid = strtoul(number, &end, 10);
+	return *end || uid >= UINT32_MAX ? name : top_model_user(model, (uid_t)uid)->session;
 }
 
 uint64_t top_row_id(const json_t *element)
@@ -246,9 +268,10 @@ static void row_fill(struct top_model *model, struct top_row *row, json_t *sourc
 	row->comm = top_string(source, "comm");
 	row->command = row->comm;
 	row->job = top_string(source, "job");
+	row->label = top_model_label(model, source);
 	row->resource = top_string(source, "share_of");
 	row->uid = (uid_t)json_integer_value(uid);
-	row->user = uid ? top_model_user_name(model, row->uid) : "";
+	row->user = uid ? top_model_user(model, row->uid)->name : "";
 	row->exited = json_is_true(json_object_get(source, "exited"));
 	for (unsigned i = 0; i < TOP_KEYS; i++)
 		for (unsigned f = 0; f < KEY_FIELDS && keys[i].field[f]; f++)

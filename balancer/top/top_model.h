@@ -49,6 +49,7 @@ struct top_row {
 	uint64_t id; /* identifies this task or job as long as it lives */
 	bool is_job;
 	const char *user, *comm, *job; /* borrowed; "": no job, or the comm of a job */
+	const char *label;	       /* what people call the job; else JOB */
 	const char *command;	       /* the command line if wanted and known; else comm */
 	const char *resource;	       /* "cpu", "disk" or "network": the resource of the share */
 	uid_t uid;

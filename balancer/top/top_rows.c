@@ -9,19 +9,32 @@
 #define WORD_MAX   64
 #define FOLDED_BIT (1ULL << 61)
 
-/* A job belongs to UID if it has visible tasks and all of them belong to UID. */
-static bool job_is_of(const json_t *tasks, const char *job, uid_t uid)
+/* Returns whether root has processes in jobs of this kind that look after a user's. */
+static bool top_row_helped(const struct top_row *row)
 {
+	static const char *const kinds[] = {"slurm:", "htcondor:", "session:"};
+
+	for (size_t i = 0; row->label != row->job && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strncmp(row->label, kinds[i], strlen(kinds[i])))
+			return true;
+	return false;
+}
+
+/* A job belongs to UID if it has visible tasks and all of them, but root's helpers, are UID's. */
+static bool job_is_of(const json_t *tasks, const struct top_row *row, uid_t uid)
+{
+	bool helped = top_row_helped(row), any = false;
 	const json_t *task;
-	bool any = false;
 	size_t i;
 
 	json_array_foreach (tasks, i, task) {
-		if (strcmp(top_string(task, "job"), job))
+		uid_t of = (uid_t)top_number(task, "uid");
+
+		if (strcmp(top_string(task, "job"), row->job) != 0)
 			continue;
-		if ((uid_t)top_number(task, "uid") != uid)
+		if (of != uid && (of || !helped))
 			return false;
-		any = true;
+		any |= of == uid;
 	}
 	return any;
 }
@@ -30,7 +43,7 @@ static bool is_of(const struct top_row *row, const json_t *tasks, uid_t uid)
 {
 	if (json_object_get(row->source, "uid"))
 		return row->uid == uid;
-	return *row->job && job_is_of(tasks, row->job, uid);
+	return *row->job && job_is_of(tasks, row, uid);
 }
 
 /* Returns whether each word of TEXT is in one of the row's texts, in upper or lower case. */
@@ -46,7 +59,7 @@ static bool has_words(const struct top_row *row, const char *text)
 		snprintf(word, sizeof(word), "%.*s", (int)n, text);
 		if (!strcasestr(row->comm, word) && !strcasestr(row->command, word) &&
 		    !strcasestr(row->user, word) && !strcasestr(row->job, word) &&
-		    !strstr(pid, word))
+		    !strcasestr(row->label, word) && !strstr(pid, word))
 			return false;
 		text += n;
 	}
@@ -67,7 +80,7 @@ bool top_row_wanted(const struct top_row *row, const json_t *tasks,
 
 static const char *row_text(const struct top_row *row, enum top_key key)
 {
-	return key == TOP_USER ? row->user : key == TOP_JOB ? row->job : row->command;
+	return key == TOP_USER ? row->user : key == TOP_JOB ? row->label : row->command;
 }
 
 /* Numbers descend except the pid, text ascends; ties are ordered by share, then pid. */

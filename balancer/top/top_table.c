@@ -35,7 +35,8 @@ static const struct column columns[TOP_COLUMNS] = {
 	[TOP_USER] = {"USER", "USER", 8, 10, 16, 6, NEVER, 0, "its owner"},
 	[TOP_COMMAND] = {"COMMAND", "COMMAND", 12, 15, 30, 1, NEVER, 0,
 			 "name or command line (c); (name) has ended"},
-	[TOP_JOB] = {"JOB", "JOB", 12, 20, 64, 11, 0, 0, "job of iocom, else cgroup"},
+	[TOP_JOB] = {"JOB", "JOB", 12, 20, 64, 11, 0, 0,
+		     "job of iocom or others, container, unit, else cgroup"},
 	[TOP_TASKS] = {"TASKS", "TASKS", 5, 6, 6, NEVER, 1, 0, "live processes of a job"},
 	[TOP_OPS] = {"IOPS", "IO/s", 5, 6, 6, 12, 9, 0,
 		     "requests as tasks make them, of both kinds"},
@@ -211,7 +212,7 @@ void top_table_needs(struct top_layout *l, const struct top_row *rows, size_t n)
 	l->need_user = l->need_job = l->need_command = 1;
 	for (size_t i = 0; i < n; i++) {
 		unsigned user = top_format_width(rows[i].user);
-		const char *name = *rows[i].job || !l->jobs ? rows[i].job : ROOT_NAME;
+		const char *name = *rows[i].label || !l->jobs ? rows[i].label : ROOT_NAME;
 		unsigned job = top_format_width(rows[i].is_job || !l->jobs ? name : "") +
 			       (l->jobs ? 2 * rows[i].depth : 0);
 		unsigned command = top_format_width(rows[i].command) + 2 * rows[i].exited +
@@ -338,7 +339,7 @@ static void name_cell(char *out, size_t size, const struct top_column *column,
 	} else {
 		const char *none = look->jobs ? ROOT_NAME : "-";
 
-		snprintf(text, sizeof(text), "%s", *row->job ? row->job : none);
+		snprintf(text, sizeof(text), "%s", *row->label ? row->label : none);
 		fit = TOP_FIT_MIDDLE;
 	}
 	top_format_fit(out, size, text, column->width - width, fit);

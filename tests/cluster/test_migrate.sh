@@ -3,6 +3,7 @@
 # `iocom migrate` between two agents, by a real criu: jobs of root, whom these nodes let in.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
+HERE=$PWD
 . tests/lib/tap.sh
 . tests/lib/pair.sh
 pair_criu || tap_skip_all "there is no criu"
@@ -87,7 +88,21 @@ tap_like "one with a socket" "$(pair_on n1 migrate "$job" n2 2>&1)" "goes on at 
 tap_is "goes on, too" "$(pair_on n1 jobs --json | jq -r --arg j "$job" '.jobs[] | select(.job == $j) | .state + .node')" runningn1
 tap_like "explain says why it stayed" "$(pair_on n1 explain "$job")" "It stayed at n1 and did not move to n2: it has .*network"
 pair_on n1 kill "$job" >/dev/null
-tap_like "a terminal" "$(pair_on n1 run --migratable --pty -- true 2>&1)" "--migratable and --pty do not go together"
+
+# --- terminals ---
+while IFS= read -r line; do
+	case $line in
+	"ok "*) tap_ok "${line#ok }" ;;
+	*) tap_fail "${line#not ok }" ;;
+	esac
+done < <(timeout 500 python3 "$HERE/tests/cluster/migrate_terminal.py" "$IOCOM_BUILD/iocom" "$PAIR/n1/run" 2>&1 || echo "not ok the user at a terminal")
+job=$(pair_on n1 run --node n1 --detach --migratable --pty -- sh -c 'i=0; while [ $i -lt 400 ]; do echo $i; i=$((i + 1)); sleep 0.01; done; exit 7')
+sleep 0.5
+tap_like "a terminal that nobody is attached to" "$(pair_on n1 migrate "$job" n2 2>&1)" "moved from n1 to n2"
+waits n1 "$job"
+tap_is "with its status" "$?" 7
+pair_on n1 attach "$job" 2>/dev/null | tr -d '\r' >"$PAIR/out"
+tap_true "and all of its output" whole "$PAIR/out" 400
 
 # --- both agents start again while a job runs where it came ---
 job=$(counts n1 n1 900)

@@ -156,7 +156,7 @@ struct job mover_there(struct mover *m)
 
 int mover_ask(const struct mover *m, const struct job *there, struct iocom_err *err)
 {
-	return answer(launch_move_ask(mover_nodes[m->at].run, m->job.name, mover_criu.program,
+	return answer(launch_move_ask(mover_nodes[m->at].run, m->job.name, mover_criu.program, true,
 				      stage_records(there), there->client),
 		      err);
 }

@@ -6,6 +6,7 @@
 IOCOM_BUILD=${IOCOM_BUILD:-$PWD/build}
 PAIR_SCOPE=iocom-pair-$$
 declare -A PAIR_PID=()
+declare -A PAIR_PROGRAMS=() # of a node: where its programs are, if not in IOCOM_BUILD
 
 pair_begin() {
 	[ "$(id -u)" -eq 0 ] || tap_skip_all "needs root (eBPF, other users)"
@@ -64,14 +65,14 @@ pair_munged() { # NODE [ENVIRONMENT...]
 pair_port() { [ "$1" = n1 ] && echo "$PAIR_PORT" || echo $((PAIR_PORT + 5)); }
 
 pair_agent() { # NODE PEER OPTIONS...
-	local node=$1 peer=$2 dir=$PAIR/$1 root
+	local node=$1 peer=$2 dir=$PAIR/$1 root programs=${PAIR_PROGRAMS[$1]-$IOCOM_BUILD}
 	shift 2
 	mkdir -p "$dir"
 	while read -r root; do mkdir -p "$root/$PAIR_SCOPE/$node"; done < <(pair_groups)
-	"$IOCOM_BUILD/iocomd" --name "$node" --listen 127.0.0.1 --port "$(pair_port "$node")" \
+	"$programs/iocomd" --name "$node" --listen 127.0.0.1 --port "$(pair_port "$node")" \
 		--peers "127.0.0.1:$(pair_port "$peer")" --run-dir "$dir/run" --state-dir "$dir/state" \
 		--munge-socket "$PAIR/munge-$node/socket" --scope "cgroup=$PAIR_SCOPE/$node" --period 0.3 \
-		--shim "$IOCOM_BUILD/iocom-shim" "$@" >"$dir/log" 2>&1 &
+		--shim "$programs/iocom-shim" "$@" >"$dir/log" 2>&1 &
 	PAIR_PID[$node]=$!
 	until_true 15 test -S "$dir/run/iocom.sock"
 }
@@ -96,8 +97,8 @@ pair_movers() {
 pair_again() { # agents that were killed start again
 	local node
 	for node in n1 n2; do
-		kill -0 "${PAIR_PID[$node]}" 2>/dev/null && continue
-		wait "${PAIR_PID[$node]}" 2>/dev/null
+		kill -0 "${PAIR_PID[$node]-}" 2>/dev/null && continue
+		wait "${PAIR_PID[$node]-}" 2>/dev/null
 		pair_mover "$node"
 	done
 	until_true 30 pair_meet

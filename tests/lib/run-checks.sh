@@ -322,6 +322,7 @@ part_vm() {
 	# shellcheck source=tests/vm/suites.sh
 	. tests/vm/suites.sh
 	export IOCOM_VM_SECONDS=${IOCOM_VM_SECONDS:-$(limit vm)}
+	[ -n "$daily" ] || export IOCOM_VM_LONG=1 IOCOM_VM_LIMIT=${IOCOM_VM_LIMIT:-600}
 	for suite in "${suites[@]}"; do
 		while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
 		remember vm "vm/$suite" bash tests/vm/guest.sh "$build" "$suite"
@@ -354,7 +355,7 @@ part_chaos() {
 	run chaos chaos/chaos.sh env "ROUNDS=${ROUNDS:-20}" bash tests/chaos/chaos.sh
 	run chaos chaos/test_gangs python3 -B tests/chaos/test_gangs.py
 	run chaos chaos/gangs.sh env ROUNDS=5 bash tests/chaos/gangs.sh
-	run chaos chaos/moves.sh env "CASES=dump:mover restore:target-agent held:source-agent held:target-shim" bash tests/chaos/moves.sh
+	run chaos chaos/moves.sh env "CASES=dump:mover restore:target-agent held:source-agent held:target-shim dump:link-short lie:claims" bash tests/chaos/moves.sh
 	run chaos chaos/moving.sh env MOVES=10 FAULTS=10 SEED=3 bash tests/chaos/moving.sh
 }
 part_record() { run_scripts record tests/cluster/record.sh; }

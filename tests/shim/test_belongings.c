@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,8 +52,8 @@ static void await_ready(void)
 	unlink(path);
 }
 
-/* Starts `python3 -c SCRIPT` in the user's directory and freezes it. */
-static struct held hold(const char *script)
+/* Starts `python3 -c SCRIPT` in the user's directory, perhaps at a terminal, and freezes it. */
+static struct held hold_at(const char *script, bool tty)
 {
 	struct held h = {
 		.want = {.migratable = true, .cwd = files, .argv = {PYTHON, "-c", script, NULL}}};
@@ -60,6 +61,7 @@ static struct held hold(const char *script)
 	struct cgroup_mounts mounts;
 	struct launch_event event;
 
+	h.want.tty.wanted = tty;
 	h.job = stage_start(&node, &h.want);
 	assert_int_equal(h.job.rc, 0);
 	assert_int_equal(stage_event(h.job.leash, &event), 0);
@@ -71,6 +73,11 @@ static struct held hold(const char *script)
 	assert_int_equal(cgroup_name(&mounts, node.scope, name, &h.group, NULL), 0);
 	assert_int_equal(cgroup_freeze(&h.group, LIMIT_MS), 0);
 	return h;
+}
+
+static struct held hold(const char *script)
+{
+	return hold_at(script, false);
 }
 
 static void let_go(struct held *h)
@@ -88,7 +95,7 @@ static void let_go(struct held *h)
 	(void)launch_forget(node.jobs, node.run, h->job.name);
 }
 
-static int check(const struct held *h, struct iocom_err *err)
+static int check_at(const struct held *h, struct belongings_tty *tty, struct iocom_err *err)
 {
 	struct belongings_owner owner;
 	gid_t *groups;
@@ -96,9 +103,14 @@ static int check(const struct held *h, struct iocom_err *err)
 
 	assert_int_equal(belongings_owner_of(&owner, &groups, h->init), 0);
 	assert_int_equal(owner.uid, NOBODY);
-	rc = belongings_check(&h->group, h->init, &owner, err);
+	rc = belongings_check(&h->group, h->init, &owner, tty, err);
 	free(groups);
 	return rc;
+}
+
+static int check(const struct held *h, struct iocom_err *err)
+{
+	return check_at(h, NULL, err);
 }
 
 static void expect(const struct held *h, int wanted, const char *why)
@@ -225,18 +237,18 @@ static void test_who(void **state)
 		    "time.sleep(0.001)\n" READY,
 		    -EPERM, "other rights than its user (Uid)");
 	h = hold("import time; " READY);
-	assert_int_equal(belongings_check(&h.group, h.init, &owner, &err), 0);
+	assert_int_equal(belongings_check(&h.group, h.init, &owner, NULL, &err), 0);
 	owner.groups = more;
 	owner.ngroups = 2;
-	assert_int_equal(belongings_check(&h.group, h.init, &owner, &err), 0);
+	assert_int_equal(belongings_check(&h.group, h.init, &owner, NULL, &err), 0);
 	owner.uid = 1;
-	assert_int_equal(belongings_check(&h.group, h.init, &owner, &err), -EPERM);
+	assert_int_equal(belongings_check(&h.group, h.init, &owner, NULL, &err), -EPERM);
 	owner = (struct belongings_owner){.uid = NOBODY, .gid = 1};
-	assert_int_equal(belongings_check(&h.group, h.init, &owner, &err), -EPERM);
+	assert_int_equal(belongings_check(&h.group, h.init, &owner, NULL, &err), -EPERM);
 	assert_non_null(strstr(err.text, "(Gid)"));
 	/* A process that is not there. */
 	owner = (struct belongings_owner){.uid = NOBODY, .gid = NOBODY};
-	assert_int_equal(belongings_check(&h.group, getpid(), &owner, &err), -ENOTSUP);
+	assert_int_equal(belongings_check(&h.group, getpid(), &owner, NULL, &err), -ENOTSUP);
 	let_go(&h);
 }
 
@@ -260,12 +272,78 @@ static int down(void **state)
 	return 0;
 }
 
+/* What the command's standard input is. */
+static struct belongings_tty tty_of(const struct held *h)
+{
+	struct belongings_tty tty;
+	char path[64];
+	int fd, pid = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", h->init, h->init);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d", &pid), 1);
+	fclose(file);
+	snprintf(path, sizeof(path), "/proc/%d/fd/0", pid);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(belongings_tty_of(&tty, fd), 0);
+	close(fd);
+	return tty;
+}
+
+/* The job's own terminal, and what else there may be of terminals. */
+static void test_terminal(void **state)
+{
+	static const struct {
+		const char *script, *why;
+	} cases[] = {
+		{"", ""},
+		{"f = open('/dev/tty', 'rb+', buffering=0)", ""},
+		{"import os; f = os.dup(0)", ""},
+		{"import os; f = os.open(os.ttyname(0), os.O_RDWR)",
+		 "it has opened its terminal by"},
+		{"import pty; p = pty.openpty()", "it has a device open"},
+		{"import os, fcntl, termios\n"
+		 "fcntl.fcntl(0, fcntl.F_SETFL, os.O_RDWR | os.O_ASYNC)",
+		 "it has its terminal open in a way"},
+		{"import fcntl, os, termios, time\nif not os.fork():\n fcntl.ioctl(0, "
+		 "termios.TIOCNOTTY)\n"
+		 " time.sleep(1000)\ntime.sleep(0.5)",
+		 "lost the terminal of its session"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct belongings_tty tty;
+		struct iocom_err err = {0};
+		struct held h;
+		char script[512];
+		int rc;
+
+		snprintf(script, sizeof(script),
+			 "%s\nimport time\nopen('ready', 'w').close()\ntime.sleep(1000)",
+			 cases[i].script);
+		h = hold_at(script, true);
+		tty = tty_of(&h);
+		rc = check_at(&h, &tty, &err);
+		if (rc != (*cases[i].why ? -ENOTSUP : 0) || !strstr(err.text, cases[i].why))
+			fail_msg("%zu: %d '%s'", i, rc, err.text);
+		if (!rc)
+			assert_int_equal(tty.flags & O_ACCMODE, O_RDWR);
+		/* For who knows nothing of its terminal that is a device as any other. */
+		expect(&h, -ENOTSUP, "it has a device open");
+		let_go(&h);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ordinary),  cmocka_unit_test(test_elsewhere),
 		cmocka_unit_test(test_read_only), cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_who),
+		cmocka_unit_test(test_who),	  cmocka_unit_test(test_terminal),
 	};
 
 	if (geteuid() || access(PYTHON, X_OK)) {

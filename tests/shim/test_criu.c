@@ -17,16 +17,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "agent/init/hold.h"
 #include "agent/init/init.h"
 #include "agent/shim/child.h"
 #include "agent/shim/move/criu.h"
+#include "agent/shim/tty.h"
 #include "tests/lib/criu.h"
 #include "tests/lib/stage.h"
 #include "user/cgroup_freeze.h"
@@ -59,7 +62,7 @@ static void new_group(struct moved *m)
 	assert_int_equal(cgroup_create(&m->group, NULL), 0);
 }
 
-static struct moved start(struct stage *stage, char *const *argv)
+static struct moved start_at(struct stage *stage, char *const *argv, const struct terminal *tty)
 {
 	char *env[] = {(char *)"PATH=/usr/bin:/bin", NULL};
 	const struct identity identity = {.name = (char *)"root"};
@@ -71,6 +74,7 @@ static struct moved start(struct stage *stage, char *const *argv)
 			 .cwd = (char *)"/",
 			 .argv = (char **)argv,
 			 .env = env,
+			 .tty = *tty,
 			 .migratable = true},
 	};
 	struct iocom_err err = {0};
@@ -83,6 +87,11 @@ static struct moved start(struct stage *stage, char *const *argv)
 	snprintf(m.dir, sizeof(m.dir), "/dev/shm/iocom-images-%d", getpid());
 	assert_int_equal(mkdir(m.dir, 0700), 0);
 	return m;
+}
+
+static struct moved start(struct stage *stage, char *const *argv)
+{
+	return start_at(stage, argv, &(struct terminal){0});
 }
 
 /* Each line must be NEXT, and one more than the last.  Returns whether C ended one. */
@@ -154,29 +163,20 @@ static int hold_listen(const struct moved *m, char path[108])
 	return fd;
 }
 
-/* Restores M under a new group with new pipes, as far as the hold.  Returns criu's pid. */
-static pid_t restore(struct moved *m, struct criu_pipe pipes[PIPES], struct child *fresh, int *hold)
+/* Restores M under a new group with these ends, as far as the hold.  Returns criu's pid. */
+static pid_t restore_with(struct moved *m, const struct criu_pipe *pipes, size_t npipes,
+			  const char *tty, struct child *fresh, int *hold)
 {
 	struct iocom_err err = {0};
-	int ends[PIPES][2], listening, n;
 	struct pollfd p = {.events = POLLIN};
 	struct hold_ready ready;
 	char path[108];
-	pid_t pid;
+	int listening = hold_listen(m, path), n;
+	pid_t pid = criu_restore(&criu, m->dir, &m->group, pipes, npipes, tty, path, &err);
 
-	*fresh = (struct child){.pidfd = -1};
-	for (int i = 0; i < PIPES; i++) {
-		assert_int_equal(pipe2(ends[i], O_CLOEXEC), 0);
-		pipes[i].fd = ends[i][i != 0];
-	}
-	listening = hold_listen(m, path);
-	pid = criu_restore(&criu, m->dir, &m->group, pipes, PIPES, path, &err);
 	assert_true(pid > 0);
-	for (int i = 0; i < PIPES; i++)
+	for (size_t i = 0; i < npipes; i++)
 		close(pipes[i].fd);
-	for (int i = 0; i < 3; i++)
-		fresh->stdio[i] = ends[i][i == 0];
-	fresh->status = ends[3][0];
 	p.fd = listening;
 	n = poll(&p, 1, LIMIT_MS);
 	if (n != 1)
@@ -193,10 +193,27 @@ static pid_t restore(struct moved *m, struct criu_pipe pipes[PIPES], struct chil
 	return pid;
 }
 
+/* The same with new pipes. */
+static pid_t restore(struct moved *m, struct criu_pipe pipes[PIPES], struct child *fresh, int *hold)
+{
+	int ends[PIPES][2];
+
+	*fresh = (struct child){.pidfd = -1};
+	for (int i = 0; i < PIPES; i++) {
+		assert_int_equal(pipe2(ends[i], O_CLOEXEC), 0);
+		pipes[i].fd = ends[i][i != 0];
+	}
+	for (int i = 0; i < 3; i++)
+		fresh->stdio[i] = ends[i][i == 0];
+	fresh->status = ends[3][0];
+	return restore_with(m, pipes, PIPES, "", fresh, hold);
+}
+
 static void forget(struct moved *m)
 {
 	for (int i = 0; i < 3; i++)
-		close(m->child.stdio[i]);
+		if (m->child.stdio[i] >= 0)
+			close(m->child.stdio[i]);
 	close(m->child.status);
 	close(m->child.pidfd);
 	cgroup_kill(&m->group);
@@ -211,6 +228,16 @@ static void remove_images(const struct moved *m)
 	snprintf(command, sizeof(command), "rm -rf %s", m->dir);
 	assert_int_equal(system(command), 0);
 	assert_int_equal(mkdir(m->dir, 0700), 0);
+}
+
+/* Saves M, which is frozen and has the terminal TTY ("": none). */
+static int dumped(const struct criu *with, const struct moved *m, const char *tty,
+		  struct iocom_err *err)
+{
+	const struct criu_job job = {
+		.init = m->child.pid, .uid = getuid(), .group = m->group.v2, .tty = tty};
+
+	return criu_dump(with, &job, m->dir, LIMIT_MS, err);
 }
 
 /* Freezes M and takes what is in its pipe, as a shim does: criu does not. */
@@ -254,7 +281,7 @@ static void test_dump_leaves_it(void **state)
 	expect_lines(&m, &next, 20);
 	for (int i = 0; i < 3; i++) {
 		freeze(&m, &next);
-		rc = criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err);
+		rc = dumped(&criu, &m, "", &err);
 		if (rc)
 			print_message("%s\n", err.text);
 		assert_int_equal(rc, 0);
@@ -277,8 +304,7 @@ static void move(struct moved *m, unsigned *next)
 
 	freeze(m, next);
 	name_pipes(m, pipes);
-	assert_int_equal(
-		criu_dump(&criu, m->child.pid, getuid(), m->group.v2, m->dir, LIMIT_MS, &err), 0);
+	assert_int_equal(dumped(&criu, m, "", &err), 0);
 	old = *m;
 	new_group(m);
 	running = restore(m, pipes, &fresh, &hold);
@@ -312,6 +338,79 @@ static void test_moves(void **state)
 		assert_true(WIFSIGNALED(word.status));
 		assert_int_equal(WTERMSIG(word.status), SIGKILL);
 	}
+	end(&m);
+}
+
+/* Saves M, which has a terminal, and lets it go on in a new cgroup with a new one. */
+static void move_tty(struct moved *m, unsigned *next)
+{
+	struct child fresh = {.pidfd = -1, .stdio = {-1, -1, -1}};
+	struct terminal wanted = {.wanted = true};
+	struct criu_pipe ends[2];
+	struct iocom_err err = {0};
+	int slave = tty_peer(m->child.stdio[0]), status[2], hold, how;
+	struct moved old;
+	struct tty tty;
+	pid_t running;
+
+	freeze(m, next);
+	assert_int_equal(criu_tty_name(ends[0].name, slave), 0);
+	assert_int_equal(criu_pipe_name(&ends[1], m->child.pid, status_descriptor(m)), 0);
+	assert_int_equal(ioctl(slave, TIOCGWINSZ, &wanted.size), 0);
+	close(slave);
+	assert_int_equal(dumped(&criu, m, ends[0].name, &err), 0);
+	old = *m;
+	new_group(m);
+	assert_int_equal(tty_open(&tty, &wanted, 0, 0), 0);
+	assert_int_equal(pipe2(status, O_CLOEXEC), 0);
+	ends[0].fd = tty.slave;
+	ends[1].fd = status[1];
+	running = restore_with(m, ends, 2, ttyname(tty.slave), &fresh, &hold);
+	fresh.stdio[0] = tty.in;
+	fresh.stdio[1] = tty.out;
+	fresh.status = status[0];
+	forget(&old);
+	assert_int_equal(write(hold, "g", 1), 1);
+	close(hold);
+	assert_int_equal(waitpid(running, &how, 0), running);
+	assert_int_equal(how, 0);
+	m->child = fresh;
+	remove_images(m);
+}
+
+/* The terminal is that of the whole session, and has what criu keeps of it. */
+static void test_terminal(void **state)
+{
+	static char *const argv[] = {
+		(char *)"/bin/sh", (char *)"-c",
+		(char *)"stty -echo -onlcr susp ^P; i=0; while :; do echo $i; i=$((i + 1)); "
+			"sleep 0.001; done",
+		NULL};
+	const struct terminal wanted = {.wanted = true, .size = {33, 99, 0, 0}};
+	struct moved m = start_at(*state, argv, &wanted);
+	struct init_end word;
+	struct termios modes;
+	struct winsize size;
+	unsigned next = 0;
+
+	for (int i = 0; i < 3; i++) {
+		expect_lines(&m, &next, 50);
+		move_tty(&m, &next);
+		expect_lines(&m, &next, 50);
+		assert_int_equal(tcgetattr(m.child.stdio[0], &modes), 0);
+		assert_false(modes.c_lflag & ECHO);
+		assert_false(modes.c_oflag & ONLCR);
+		assert_int_equal(modes.c_cc[VSUSP], 'P' & 0x1f);
+		assert_int_equal(ioctl(m.child.stdio[0], TIOCGWINSZ, &size), 0);
+		assert_memory_equal(&size, &wanted.size, sizeof(size));
+		assert_int_equal(tcgetsid(m.child.stdio[0]), m.child.pid);
+		assert_int_equal(tcgetpgrp(m.child.stdio[0]), m.child.pid);
+	}
+	/* ^C reaches its foreground. */
+	assert_int_equal(write(m.child.stdio[0], "\x03", 1), 1);
+	assert_int_equal(read(m.child.status, &word, sizeof(word)), sizeof(word));
+	assert_true(WIFSIGNALED(word.status));
+	assert_int_equal(WTERMSIG(word.status), SIGINT);
 	end(&m);
 }
 
@@ -353,8 +452,7 @@ static void test_no_go(void **state)
 	expect_lines(&m, &next, 20);
 	freeze(&m, &next);
 	name_pipes(&m, pipes);
-	assert_int_equal(criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err),
-			 0);
+	assert_int_equal(dumped(&criu, &m, "", &err), 0);
 	old = m;
 	new_group(&m);
 	running = restore(&m, pipes, &fresh, &hold);
@@ -390,8 +488,7 @@ static void test_refusals(void **state)
 
 	expect_lines(&m, &next, 5);
 	freeze(&m, &next);
-	assert_int_equal(criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err),
-			 -ENOTSUP);
+	assert_int_equal(dumped(&criu, &m, "", &err), -ENOTSUP);
 	/* criu 4.1 cannot save any socket on Linux 6.16 and later. */
 	assert_non_null(strstr(err.text, "it has a"));
 	assert_non_null(strstr(err.text, "network"));
@@ -413,13 +510,11 @@ static void test_keeper_killed(void **state)
 	snprintf(killer.program, sizeof(killer.program), "%s/killer", m.dir);
 	new_program(killer.program, "#!/bin/sh\nkill -9 $PPID\n");
 	freeze(&m, &next);
-	assert_int_equal(
-		criu_dump(&killer, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err), -EIO);
+	assert_int_equal(dumped(&killer, &m, "", &err), -EIO);
 	assert_string_equal(err.text, "criu could not save it");
 	snprintf(proc, sizeof(proc), "/proc/%d/root/proc/self", m.child.pid);
 	assert_int_equal(readlink(proc, self, sizeof(self)), -1);
-	assert_int_equal(criu_dump(&criu, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err),
-			 0);
+	assert_int_equal(dumped(&criu, &m, "", &err), 0);
 	assert_int_equal(cgroup_thaw(&m.group), 0);
 	expect_lines(&m, &next, 100);
 	end(&m);
@@ -438,8 +533,7 @@ static void test_old_log(void **state)
 	new_program(log, "(00.1) Error (x.c:1): io_uring\n");
 	snprintf(none.program, sizeof(none.program), "/nonexistent/criu");
 	freeze(&m, &next);
-	assert_int_equal(criu_dump(&none, m.child.pid, getuid(), m.group.v2, m.dir, LIMIT_MS, &err),
-			 -EIO);
+	assert_int_equal(dumped(&none, &m, "", &err), -EIO);
 	assert_string_equal(err.text, "criu could not save it");
 	assert_int_equal(cgroup_thaw(&m.group), 0);
 	expect_lines(&m, &next, 20);
@@ -493,11 +587,13 @@ int main(void)
 		cmocka_unit_test(test_moves),	 cmocka_unit_test(test_no_go),
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_keeper_killed),
 		cmocka_unit_test(test_old_log),	 cmocka_unit_test(test_zombie),
+		cmocka_unit_test(test_terminal),
 	};
 
 	if (!criu_to_test(&criu))
 		return 0;
 	lay_beside("iocom-init");
 	lay_beside("iocom-hold");
+	lay_beside("iocom-tty.so");
 	return cmocka_run_group_tests_name("criu", tests, stage_setup, stage_teardown);
 }

@@ -108,6 +108,18 @@ static void test_an_ended_job(void **state)
 	trace_compare(__func__);
 }
 
+/* Its shim is gone, which this agent does not know yet: whoever resumes asks home again. */
+static void test_resumes_as_its_shim_leaves(void **state)
+{
+	const struct gstage_reader again = {.uid = GSTAGE_UID, .resume = "00ff"};
+
+	(void)state;
+	gstage_run("n2-1-1", 10);
+	shims.attach_rc = -ESRCH;
+	assert_int_equal(gstage_attach("n2-1-1", &again), 0);
+	assert_int_equal(gstage_attach("n2-1-1", &anna), -EAGAIN);
+}
+
 /* --- tickets --------------------------------------------------------------------------------- */
 
 /* The key that the handshake of a client with TICKET for JOB needs. */
@@ -773,6 +785,7 @@ int main(void)
 		TEST(test_a_running_job),
 		TEST(test_shown_again),
 		TEST(test_an_ended_job),
+		TEST(test_resumes_as_its_shim_leaves),
 		TEST(test_a_job_that_moved),
 		TEST(test_ticket),
 		TEST(test_ticket_is_old),

@@ -434,11 +434,12 @@ static void test_target_never_holds(void **state)
 	admits("n3", true);
 	begins();
 	assert_int_equal(held("n2", 11), PEER_WAIT);
-	pass_ms(29000);
+	pass_ms(9000);
 	assert_string_equal(the_move()->state, "asked");
 	pass_ms(3000);
 	assert_string_equal(the_move()->state, "aborted");
 	assert_non_null(strstr(the_move()->text, "node n3 does not say that it has it"));
+	assert_true(the_move()->frozen_ms >= 10000); /* it stood still until that was decided */
 	assert_true(ngiven == 1 && given[0].answer.decision == PEER_STAY);
 }
 

@@ -28,6 +28,7 @@ tap_is "the sample for later" "$(same "$kept" "$sample")" same
 for program in sbin/iocomd bin/iocom libexec/iocom/iocom-shim libexec/iocom/iocom-init libexec/iocom/iocom-hold libexec/iocom/iocom-tasks; do
 	tap_is "$program" "$(test -x "$dir/root/usr/$program" && echo there)" there
 done
+tap_is "the library that criu loads" "$(same "$dir/root/usr/libexec/iocom/iocom-tty.so" "$build/iocom-tty.so")" same
 tap_is "bash's completion" "$(same "$dir/root/usr/share/bash-completion/completions/iocom" "$here/balancer/iocom.bash-completion")" same
 tap_is "nothing outside of DESTDIR is named" "$(grep -c "$dir" "$dir/root/etc/systemd/system/iocomd.service")" 0
 user=$dir/root/etc/sysusers.d/iocom.conf

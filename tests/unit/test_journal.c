@@ -372,6 +372,31 @@ static void unfinished(void *arg, const char *job, uint64_t start_ns, uint64_t c
 	s->n++;
 }
 
+/* A job that comes by a move may have been here: it left, never ran, or was lost on the way. */
+static void test_arrives_again(void **state)
+{
+	static const char *const ends[] = {JOURNAL_STAYED, "lost"};
+	struct journal *j = *state;
+	struct journal_job job = make("h-1-1", 1000, 5);
+
+	assert_int_equal(journal_arrive(j, &job, "order", 5, &err), 0);
+	assert_int_equal(journal_arrive(j, &job, "order", 5, &err), JOURNAL_E_SEEN);
+	for (size_t i = 0; i < 2; i++) {
+		job.state = ends[i];
+		assert_int_equal(journal_end(j, &job, "report", 6, &err), 0);
+		assert_int_equal(journal_accept(j, &job, "order", 5, &err), JOURNAL_E_SEEN);
+		assert_int_equal(journal_arrive(j, &job, "order", 5, &err), 0);
+	}
+	assert_int_equal(journal_end(j, &job, "report", 6, &err), 0);
+	job.home = "other"; /* not the one that knows where it runs */
+	assert_int_equal(journal_arrive(j, &job, "order", 5, &err), JOURNAL_E_SEEN);
+	job = make("h-1-1", 1000, 5);
+	job.state = "exited";
+	assert_int_equal(journal_arrive(j, &job, "order", 5, &err), 0);
+	assert_int_equal(journal_end(j, &job, "report", 6, &err), 0);
+	assert_int_equal(journal_arrive(j, &job, "order", 5, &err), JOURNAL_E_SEEN);
+}
+
 static void test_target(void **state)
 {
 	struct journal *j = *state;
@@ -742,6 +767,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_home, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_arrives_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_expectation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_expectation_failure, setup, teardown),

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,113 @@ static struct luggage sample(void)
 		.kept = {{0}, {.start = 11, .bytes = {bytes, 3}}, {.start = 12}},
 	};
 	return luggage;
+}
+
+/* The same job with a terminal. */
+static struct luggage sample_tty(void)
+{
+	static uint8_t typed[] = {TYPED_CHARACTER, 'x', TYPED_LINE, '\n', TYPED_END, 0};
+	static uint8_t output[] = {'>', '\r', '\n'};
+	struct luggage luggage = sample();
+
+	luggage.pipes[0] = luggage.pipes[2] = (struct luggage_pipe){0};
+	luggage.tty = (struct luggage_tty){
+		.open = true,
+		.name = "tty[8803:1a]",
+		.size = {31, 97, 1, 65535},
+		.lines = true,
+		.nonblocking = true,
+		.last = (char)0xff,
+		.typed = {typed, sizeof(typed)},
+		.output = {output, sizeof(output)},
+	};
+	return luggage;
+}
+
+static void test_round_tty(void **state)
+{
+	struct luggage luggage = sample_tty(), read;
+	msgpack_sbuffer buffer;
+
+	(void)state;
+	luggage_pack(&luggage, &buffer);
+	assert_int_equal(luggage_unpack(&read, buffer.data, buffer.size), 0);
+	msgpack_sbuffer_destroy(&buffer);
+	assert_true(read.tty.open);
+	assert_string_equal(read.tty.name, "tty[8803:1a]");
+	assert_memory_equal(&read.tty.size, &luggage.tty.size, sizeof(read.tty.size));
+	assert_true(read.tty.lines);
+	assert_true(read.tty.nonblocking);
+	assert_int_equal(read.tty.last, (char)0xff);
+	assert_int_equal(read.tty.typed.length, 6);
+	assert_memory_equal(read.tty.typed.data, luggage.tty.typed.data, 6);
+	assert_int_equal(read.tty.output.length, 3);
+	assert_memory_equal(read.tty.output.data, ">\r\n", 3);
+	assert_false(read.pipes[0].open);
+	assert_true(read.pipes[3].open);
+	luggage_free(&read);
+	/* A job without a terminal goes to nodes that know nothing of terminals. */
+	luggage = sample();
+	luggage_pack(&luggage, &buffer);
+	assert_non_null(memmem(buffer.data, buffer.size, "\xa1v\x01", 3));
+	msgpack_sbuffer_destroy(&buffer);
+	/* And one with a terminal does not. */
+	luggage = sample_tty();
+	luggage_pack(&luggage, &buffer);
+	assert_non_null(memmem(buffer.data, buffer.size, "\xa1v\x02", 3));
+	msgpack_sbuffer_destroy(&buffer);
+}
+
+static int unpack_wrong(const struct luggage *luggage)
+{
+	struct luggage read;
+	msgpack_sbuffer buffer;
+	int rc;
+
+	luggage_pack(luggage, &buffer);
+	rc = luggage_unpack(&read, buffer.data, buffer.size);
+	msgpack_sbuffer_destroy(&buffer);
+	if (!rc)
+		luggage_free(&read);
+	return rc;
+}
+
+static void test_wrong_tty(void **state)
+{
+	static const char *const names[] = {
+		"",	      "tty[]",	     "tty[8803]",     "tty[8803:1a",
+		"tty[8803:]", "tty[:1a]",    "tty[8803:1a]x", "tty[88 3:1]",
+		"pipe:[7]",   "tty[88G3:1]", "/dev/pts/3"};
+	static uint8_t many[2 * TYPED_MAX + 2];
+	static uint8_t shown[LUGGAGE_SHOWN_MAX + 1];
+	static uint8_t kind[] = {TYPED_KINDS, 'x'};
+	struct luggage wrong = sample_tty();
+
+	(void)state;
+	assert_int_equal(unpack_wrong(&wrong), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		wrong = sample_tty();
+		snprintf(wrong.tty.name, sizeof(wrong.tty.name), "%s", names[i]);
+		assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	}
+	wrong = sample_tty();
+	wrong.tty.lines = false; /* and ends of lines in it */
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	wrong = sample_tty();
+	wrong.tty.typed.length = 5;
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	wrong.tty.typed = (struct typed){kind, sizeof(kind)};
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	wrong.tty.typed = (struct typed){many, sizeof(many) - 2};
+	assert_int_equal(unpack_wrong(&wrong), 0);
+	wrong.tty.typed = (struct typed){many, sizeof(many)};
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	wrong = sample_tty();
+	wrong.tty.output = (struct luggage_bytes){shown, sizeof(shown)};
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
+	wrong = sample_tty();
+	wrong.pipes[1] = (struct luggage_pipe){.open = true, .name = "pipe:[7]", .room = 4096};
+	assert_int_equal(unpack_wrong(&wrong), -EBADMSG);
 }
 
 static void test_round(void **state)
@@ -250,10 +358,13 @@ static pid_t sender(struct wire wires[2], const struct images *images, int recor
 	return pid;
 }
 
+static bool take_rounds; /* whether the receiver lets them come */
+
 static int take(struct wire *wire, struct images *images, uint64_t most_bytes, int record,
 		struct iocom_err *err)
 {
 	const struct transfer_into into = {
+		.rounds = take_rounds,
 		.images = images,
 		.most_bytes = most_bytes,
 		.record = record,
@@ -441,6 +552,10 @@ static size_t packed_piece(struct squeeze *squeeze, const void *data, size_t n, 
 	"f\0\0\0\0\0\0\0\x28"                                                                      \
 	"a"
 
+#define FILE_2                                                                                     \
+	"\x0a"                                                                                     \
+	"f\0\0\0\0\0\0\0\2a"
+
 /* Pieces that come packed: whole, damaged, of more than a piece, or of more than the file. */
 static void test_packed(void **state)
 {
@@ -535,6 +650,145 @@ static void test_junk(void **state)
 	assert_int_equal(RECEIVE("\x01"
 				 "z"),
 			 -EBADMSG);
+}
+
+/* Two rounds and the rest, in directories with criu's links from each to the one before. */
+static void expect_rounds(const struct images *got)
+{
+	struct images round = *got;
+	char target[32] = "";
+
+	round.fd = openat(got->fd, "round-1", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect_file(&round, "pages-1.img", 9000000);
+	assert_int_equal(readlinkat(round.fd, "parent", target, sizeof(target)), -1);
+	close(round.fd);
+	round.fd = openat(got->fd, "round-2", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect_file(&round, "pages-1.img", 70000);
+	assert_int_equal(readlinkat(round.fd, "parent", target, sizeof(target)), 10);
+	assert_memory_equal(target, "../round-1", 10);
+	close(round.fd);
+	expect_file(got, "pages-1.img", 5000);
+	assert_int_equal(readlinkat(got->fd, "parent", target, sizeof(target)), 7);
+	assert_memory_equal(target, "round-2", 7);
+}
+
+/* In a process of its own: sends the rounds as far as they are taken, and then the rest. */
+static int send_rounds(struct wire *wire, const struct images *images, uint64_t bytes)
+{
+	uint64_t until_ms = clock_boot_ms() + LIMIT_MS;
+	struct iocom_err err = {0};
+	struct sending *s;
+	int rc = transfer_open(&s, wire, bytes, 500, until_ms, &err), rounds = 0;
+
+	for (; !rc && rounds < 2 && transfer_takes_rounds(s); rounds++)
+		rc = transfer_round(s, images, &err);
+	if (!rc)
+		rc = transfer_rest(s, images, -1, &err);
+	if (!rc)
+		rc = transfer_await(wire, until_ms, &err);
+	transfer_close(s);
+	return rc ? 1 : 10 + rounds;
+}
+
+static int rounds_sent(const struct images *images, uint64_t bytes, int *received,
+		       struct images *got)
+{
+	struct iocom_err err = {0};
+	struct wire wires[2];
+	int status;
+	pid_t pid;
+
+	pair(wires, true);
+	pid = fork();
+	if (!pid) {
+		close(wires[1].fd);
+		_exit(send_rounds(&wires[0], images, bytes));
+	}
+	close(wires[0].fd);
+	wires[0].fd = -1;
+	*received = take(&wires[1], got, 1u << 30, -1, &err);
+	if (*received)
+		transfer_refuse(&wires[1], err.text, clock_boot_ms() + LIMIT_MS);
+	else
+		assert_int_equal(transfer_ready(&wires[1], clock_boot_ms() + LIMIT_MS), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	for (int i = 0; i < 2; i++)
+		wire_deinit(&wires[i]);
+	return WEXITSTATUS(status);
+}
+
+static void test_rounds(void **state)
+{
+	struct images images, got, round;
+	struct iocom_err err = {0};
+	int received;
+
+	(void)state;
+	if (!has_room)
+		skip();
+	assert_int_equal(images_make(&images, 24u << 20, &err), 0);
+	for (unsigned i = 1; i <= 2; i++) {
+		char name[TRANSFER_ROUND_NAME];
+
+		transfer_round_name(name, i);
+		assert_int_equal(mkdirat(images.fd, name, 0700), 0);
+		round.fd = openat(images.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		write_file(&round, "pages-1.img", i == 1 ? 9000000 : 70000);
+		assert_int_equal(symlinkat("../nothing", round.fd, "parent"), 0); /* is not sent */
+		close(round.fd);
+	}
+	write_file(&images, "pages-1.img", 5000);
+	take_rounds = true;
+	assert_int_equal(rounds_sent(&images, 12u << 20, &received, &got), 12);
+	assert_int_equal(received, 0);
+	expect_rounds(&got);
+	images_free(&got);
+	/* More than was announced for all rounds. */
+	assert_int_equal(rounds_sent(&images, 6040000, &received, &got), 1);
+	assert_int_equal(received, -ENOSPC);
+	/* A peer that takes none, as an older one. */
+	take_rounds = false;
+	assert_int_equal(rounds_sent(&images, 12u << 20, &received, &got), 10);
+	assert_int_equal(received, 0);
+	expect_file(&got, "pages-1.img", 5000);
+	assert_int_equal(faccessat(got.fd, "round-1", F_OK, 0), -1);
+	images_free(&got);
+	images_free(&images);
+}
+
+#define ONE(letter) "\x01" letter
+
+static void test_rounds_junk(void **state)
+{
+	(void)state;
+	if (!has_room)
+		skip();
+	assert_int_equal(RECEIVE(ROOM ONE("R") ONE("L") ONE("e")), -EBADMSG); /* not offered */
+	take_rounds = true;
+	assert_int_equal(RECEIVE(ROOM ONE("R") FILE_2 "\x03"
+						      "bxy" ONE("L") FILE_2 "\x03"
+									    "bxy" ONE("e")),
+			 0);
+	assert_int_equal(RECEIVE(ONE("R")), -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM ONE("L")), -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM ONE("R") ONE("e")), -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM ONE("R") ONE("L") ONE("R")), -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM ONE("R") ONE("L") ONE("L")), -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM FILE_2 "\x03"
+					     "bxy" ONE("R")),
+			 -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM ONE("R") FILE_2 ONE("L")), -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM ONE("R") "\x02"
+					       "Rx"),
+			 -EBADMSG);
+	/* The link is criu's, and no file of the peer's takes its place. */
+	assert_int_equal(RECEIVE(ROOM ONE("R") ONE("R") "\x0f"
+							"f\0\0\0\0\0\0\0\0parent"),
+			 -EBADMSG);
+	assert_int_equal(RECEIVE(ROOM ONE("R") ONE("R") ONE("R") ONE("R") ONE("R") ONE("R") ONE("R")
+					 ONE("R") ONE("R")),
+			 -EBADMSG);
+	take_rounds = false;
 }
 
 /* --- output on disk ------------------------------------------------------------------------ */
@@ -643,11 +897,13 @@ static void test_carry_wrong(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round),	 cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_pipes),	 cmocka_unit_test(test_transfer),
-		cmocka_unit_test(test_packed),	 cmocka_unit_test(test_junk),
-		cmocka_unit_test(test_record),	 cmocka_unit_test(test_ghost),
-		cmocka_unit_test(test_carry_on), cmocka_unit_test(test_carry_wrong),
+		cmocka_unit_test(test_round),	  cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_pipes),	  cmocka_unit_test(test_transfer),
+		cmocka_unit_test(test_packed),	  cmocka_unit_test(test_junk),
+		cmocka_unit_test(test_rounds),	  cmocka_unit_test(test_rounds_junk),
+		cmocka_unit_test(test_record),	  cmocka_unit_test(test_ghost),
+		cmocka_unit_test(test_carry_on),  cmocka_unit_test(test_carry_wrong),
+		cmocka_unit_test(test_round_tty), cmocka_unit_test(test_wrong_tty),
 	};
 	struct iocom_err err = {0};
 	struct images images;

@@ -428,6 +428,81 @@ static void test_names_remembered(void **state)
 	remove_cgroup(root, "");
 }
 
+/*
+ * The steps of a Slurm job are one job, with the sum of what they did, here and in the rows by
+ * remote address; tasks carry the same name. A job of iocom keeps its own.
+ */
+static void test_named_groups(void **state)
+{
+	static const char *const paths[] = {"/system.slice",
+					    "/system.slice/slurmstepd.scope",
+					    "/system.slice/slurmstepd.scope/job_12",
+					    "/system.slice/slurmstepd.scope/job_12/step_0",
+					    "/system.slice/slurmstepd.scope/job_12/step_1",
+					    "/system.slice/a.service",
+					    "/system.slice/a.service/job",
+					    "/user.slice",
+					    "/user.slice/user-0.slice",
+					    "/user.slice/user-0.slice/session-1.scope"};
+	enum { PATHS = sizeof(paths) / sizeof(paths[0]) };
+	char root[] = "/tmp/iocom-named-XXXXXX";
+	uint64_t ids[PATHS];
+	struct iocom_task tasks[] = {{.pid = 1}, {.pid = 2, .uid = 1000}, {.pid = 3}, {.pid = 4}};
+	struct iocom_job_load jobs[4];
+	struct monitor_sample sample = {
+		.elapsed_ns = SECOND, .tasks = tasks, .ntasks = 4, .jobs = jobs, .njobs = 4};
+	struct sample_json_options options = {
+		.cores = 1, .cgroup_root = root, .job_name = job_name, .job_name_arg = &ids[6]};
+	const json_t *job;
+	json_t *doc;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	for (size_t i = 0; i < PATHS; i++)
+		ids[i] = make_cgroup(root, paths[i]);
+	for (size_t i = 0; i < 4; i++) {
+		tasks[i].cgroup_id = ids[(size_t[]){3, 4, 6, 9}[i]];
+		jobs[i] = (struct iocom_job_load){.cgroup_id = tasks[i].cgroup_id,
+						  .tasks = 1,
+						  .load.explicit_write_bytes = 100 << i,
+						  .delta.explicit_write_bytes = 10 << i};
+	}
+	doc = sample_json(&sample, &options);
+	assert_int_equal(json_array_size(json_object_get(doc, "jobs")), 3);
+	job = find(doc, "jobs", "cgroup_id", (json_int_t)ids[2]);
+	assert_string_equal(string(job, "name"), "slurm:12");
+	assert_string_equal(string(job, "job"), paths[2]);
+	assert_true(number(job, "tasks") == 2 && number(job, "explicit_write_bytes") == 300);
+	assert_true(number(job, "explicit_write_bytes_per_s") == 30);
+	assert_string_equal(string(find(doc, "tasks", "pid", 2), "name"), "slurm:12");
+	assert_string_equal(string(find(doc, "tasks", "pid", 2), "job"), paths[2]);
+	job = find(doc, "jobs", "cgroup_id", (json_int_t)ids[6]);
+	assert_string_equal(string(job, "job"), "n1-5-1");
+	assert_null(json_object_get(job, "name"));
+	job = find(doc, "jobs", "cgroup_id", (json_int_t)ids[8]);
+	assert_string_equal(string(job, "name"), "session:root");
+	json_decref(doc);
+	/* The user of a Slurm job sees it, although Slurm's own process in it is root's. */
+	options.own_only = true;
+	options.uid = 1000;
+	doc = sample_json(&sample, &options);
+	assert_int_equal(json_array_size(json_object_get(doc, "jobs")), 1);
+	assert_string_equal(string(find(doc, "jobs", "cgroup_id", (json_int_t)ids[2]), "name"),
+			    "slurm:12");
+	json_decref(doc);
+	/* Root's are his own job, and his session, even if another user works in it. */
+	options.uid = 0;
+	tasks[3].uid = 1000;
+	doc = sample_json(&sample, &options);
+	assert_int_equal(json_array_size(json_object_get(doc, "jobs")), 2);
+	assert_string_equal(string(find(doc, "jobs", "cgroup_id", (json_int_t)ids[8]), "name"),
+			    "session:root");
+	json_decref(doc);
+	for (size_t i = PATHS; i-- > 0;)
+		remove_cgroup(root, paths[i]);
+	remove_cgroup(root, "");
+}
+
 static void test_mount_found(void **state)
 {
 	char path[] = "/tmp/iocom-mounts-XXXXXX", out[64];
@@ -642,6 +717,7 @@ int main(void)
 		cmocka_unit_test(test_bad_names),
 		cmocka_unit_test(test_job_names),
 		cmocka_unit_test(test_names_remembered),
+		cmocka_unit_test(test_named_groups),
 		cmocka_unit_test(test_mount_found),
 		cmocka_unit_test(test_own_only),
 		cmocka_unit_test(test_rest_of_document),

@@ -176,6 +176,52 @@ static void test_arrange(void **state)
 	top_model_free(model);
 }
 
+/*
+ * What people call a job is shown, sorted by and found; its path is found, too. A user's job has
+ * processes of root that look after it. A session's number becomes a name if a user has it.
+ */
+static void test_labels(void **state)
+{
+	json_t *doc = json_pack(
+		"{s:[{s:i,s:i,s:s,s:s},{s:i,s:i,s:s,s:s},{s:i,s:i,s:s,s:s},{s:i,s:i,s:s,s:s}],"
+		"s:[{s:s,s:s},{s:s,s:s},{s:s,s:s},{s:s,s:s},{s:s}], s:[]}",
+		"tasks", "pid", 1, "uid", 77, "job", "/s/job_5", "name", "slurm:5", "pid", 2, "uid",
+		0, "job", "/s/job_5", "name", "slurm:5", "pid", 3, "uid", 77, "job", "/d", "name",
+		"docker:1", "pid", 4, "uid", 0, "job", "/d", "name", "docker:1", "jobs", "job",
+		"/s/job_5", "name", "slurm:5", "job", "/d", "name", "docker:1", "job", "/u0",
+		"name", "session:0", "job", "/u1", "name", "session:4000000", "job", "n1-1-1",
+		"disks");
+	static const char *const labels[] = {"docker:1", "n1-1-1", "session:4000000",
+					     "session:root", "slurm:5"};
+	struct top_model *model = top_model_new();
+	struct top_model_options o = {.key = TOP_JOB, .jobs = true};
+	const struct top_row *rows;
+	size_t n;
+
+	(void)state;
+	assert_non_null(doc);
+	assert_int_equal(top_model_set(model, doc, NULL), 0);
+	json_decref(doc);
+	assert_int_equal(top_model_arrange(model, &o), 0);
+	rows = top_model_rows(model, &n);
+	assert_int_equal(n, 5);
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(rows[i].label, labels[i]);
+	assert_string_equal(rows[4].job, "/s/job_5");
+	for (size_t i = 0; i < 3; i++) {
+		o.text = ((const char *const[]){"SLURM:5", "job_5", NULL})[i];
+		o.filter_uid = !o.text;
+		o.uid = 77;
+		assert_int_equal(top_model_arrange(model, &o), 0);
+		rows = top_model_rows(model, &n);
+		assert_int_equal(n, 1);
+		assert_string_equal(rows[0].label, "slurm:5");
+	}
+	o = (struct top_model_options){.key = TOP_PID, .text = "slurm"};
+	assert_pids(model, &o, (int[]){1, 2}, 2);
+	top_model_free(model);
+}
+
 /* Jobs that ended and did nothing do not fill the screen; a filter still finds them. */
 static void test_busy_jobs(void **state)
 {
@@ -407,19 +453,13 @@ static void test_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_spans),
-		cmocka_unit_test(test_fit),
-		cmocka_unit_test(test_arrange),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_busy_jobs),
-		cmocka_unit_test(test_fold),
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_previous),
-		cmocka_unit_test(test_degraded),
-		cmocka_unit_test(test_filtered_document),
-		cmocka_unit_test(test_bad_documents),
-		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_fit),	      cmocka_unit_test(test_arrange),
+		cmocka_unit_test(test_labels),	      cmocka_unit_test(test_words),
+		cmocka_unit_test(test_busy_jobs),     cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_find),	      cmocka_unit_test(test_previous),
+		cmocka_unit_test(test_degraded),      cmocka_unit_test(test_filtered_document),
+		cmocka_unit_test(test_bad_documents), cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,8 @@ static void test_layout_80(void **state)
 /* If the root's job is the only one, its whole name is shown. */
 static void test_root_job_fits(void **state)
 {
-	struct top_row row = {.is_job = true, .comm = "", .command = "", .job = "", .user = ""};
+	struct top_row row = {
+		.is_job = true, .comm = "", .command = "", .job = "", .label = "", .user = ""};
 	struct top_layout l = {.width = 80, .jobs = true, .sort = TOP_SHARE};
 
 	(void)state;
@@ -170,6 +171,7 @@ static void test_cells_fit(void **state)
 			      .comm = "name",
 			      .command = "name --with=arguments\tand \x1b[2J escapes",
 			      .job = "/a/long/path/to/a/cgroup/that/does/not/end.slice",
+			      .label = "/a/long/path/to/a/cgroup/that/does/not/end.slice",
 			      .resource = "network",
 			      .depth = 70,
 			      .rails = UINT64_MAX};
@@ -341,7 +343,8 @@ static void test_detail(void **state)
 {
 	struct top_detail_options o = {.width = 80, .seen_ago_s = -1};
 	static struct top_line lines[TOP_DETAIL_LINES];
-	struct top_row row = {.comm = "cc1", .command = "cc1 -O2", .user = "me", .job = "/a"};
+	struct top_row row = {
+		.comm = "cc1", .command = "cc1 -O2", .user = "me", .job = "/a", .label = "/a"};
 	char text[TOP_LINE_BYTES], all[16384] = "";
 	size_t n;
 

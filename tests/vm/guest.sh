@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # Boots one kernel and prints the outcome as TAP: `guest.sh BUILD SUITE [PART-OF-A-NAME]`. It
 # needs no help by the hardware (qemu translates), no root and no network. A machine that hangs is
-# killed after IOCOM_VM_SECONDS (default 1200) and counts as failed.
+# killed after IOCOM_VM_SECONDS (default 1200) and counts as failed.  IOCOM_VM_LONG=1 runs what takes
+# minutes, too; IOCOM_VM_LIMIT: seconds for each program (default 150).
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=$1 suite=$2 only=${3:-}
@@ -26,11 +27,11 @@ if [ -d build/vm/emulator ]; then
 fi
 # Without la57 the machine walks one level of page tables less.
 timeout --kill-after=5 "$seconds" "${emulator[@]}" -accel tcg,thread=multi -cpu max,la57=off \
-	-smp 2 -m 2G \
+	-smp 2 -m "${IOCOM_VM_MEMORY:-2G}" \
 	-nodefaults -display none -no-reboot -kernel "$dir/vmlinuz" -initrd "$work/initramfs" \
 	-append "console=ttyS0 panic=-1 quiet iocom_expect=${expected[$suite]} iocom_only=$only \
-iocom_jobs=${jobs_in[$suite]} \
-iocom_limit=${IOCOM_VM_LIMIT:-150} iocom_rounds=${IOCOM_VM_ROUNDS:-5}" \
+iocom_jobs=${jobs_in[$suite]} iocom_long=${IOCOM_VM_LONG:-} \
+iocom_limit=${IOCOM_VM_LIMIT:-150} iocom_rounds=${IOCOM_VM_ROUNDS:-5} iocom_mb=${IOCOM_VM_MB:-512} iocom_kb=${IOCOM_VM_KB:-200}" \
 	-serial "file:$dir/console" -serial "file:$work/output" -monitor none \
 	-drive "file=$work/disk,if=virtio,format=raw,cache=unsafe,discard=unmap" </dev/null >"$work/qemu" 2>&1
 status=$?

@@ -72,11 +72,11 @@ fi
 [ "$kind" = nfs ] || for source in tests/bpf/test_*.c tests/shim/test_*.c tests/tools/*.c; do
 	add "$build/${source%.c}" "${source%.c}"
 done
-for script in tests/vm/test_*.sh tests/vm/bench_*.sh tests/vm/nfs_node.sh; do
+for script in tests/vm/test_*.sh tests/vm/bench_*.sh tests/vm/movers.sh tests/vm/nfs_node.sh; do
 	install -D "$script" "$root/$script"
 done
 for program in iocom iocomd iocom-shim iocom-net \
-	$([ "$kind" = nfs ] || echo iocom-init iocom-hold tests/shim/audited_shim); do
+	$([ "$kind" = nfs ] || echo iocom-init iocom-hold iocom-tty.so tests/shim/audited_shim); do
 	add "$build/$program" "build/$program"
 done
 # A shim loads libaudit when it has a record to send.

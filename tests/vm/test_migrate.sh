@@ -22,14 +22,6 @@ ok() { # DESCRIPTION COMMAND...
 		done
 	fi
 }
-soon() { # SECONDS COMMAND...: until it is true
-	end=$(($(date +%s) + $1))
-	shift
-	until "$@"; do
-		[ "$(date +%s)" -lt $end ] || return 1
-		sleep 0.2
-	done
-}
 is() { # GOT EXPECTED
 	printf 'got:      %s\nexpected: %s\n' "$1" "$2"
 	[ "$1" = "$2" ]
@@ -45,38 +37,9 @@ if [ ! -x $criu ]; then
 	echo "1..0 # SKIP there is no criu"
 	exit 0
 fi
-mkdir -p $dir/munge /var/tmp/anna /etc/munge
-chmod 755 $dir /var/tmp
-echo "anna:x:1000:1000::/:/bin/sh" >>/etc/passwd
-echo "bert:x:1001:1001::/:/bin/sh" >>/etc/passwd
-printf 'anna:x:1000:\nbert:x:1001:\nproject:x:1002:anna\n' >>/etc/group
-chown 1000:1000 /var/tmp/anna
-cd / || exit 1
-
-# --- two agents ---
-(umask 077 && head -c 128 /dev/urandom >$dir/key)
-munged --force --key-file=$dir/key --socket=$dir/munge/socket --pid-file=$dir/munge/pid \
-	--log-file=$dir/munge/log --seed-file=$dir/munge/seed >$dir/munged 2>&1 ||
-	sed 's/^/# munged: /' $dir/munged
-pids=
-agent() { # NODE PORT PEER'S-PORT
-	mkdir -p $dir/"$1" "$groups/$1"
-	"$build/iocomd" --name "$1" --listen 127.0.0.1 --port "$2" --peers "127.0.0.1:$3" \
-		--run-dir $dir/"$1"/run --state-dir $dir/"$1"/state --munge-socket $dir/munge/socket \
-		--scope "cgroup=migrate/$1" --period 0.5 --criu $criu \
-		--shim "$build/iocom-shim" --net-program "$build/iocom-net" >$dir/"$1"/log 2>&1 &
-	pids="$pids $!"
-}
-on() { # NODE USER IOCOM-ARGUMENTS...
-	run_dir=$dir/$1/run as=$2
-	shift 2
-	IOCOM_RUN_DIR=$run_dir timeout 100 setpriv --reuid "$as" --regid "$as" --init-groups \
-		"$build/iocom" "$@"
-}
-knows() { [ "$(on "$1" root nodes --json | grep -o '"alive": *true' | wc -l)" -eq 2 ]; }
+. /tests/vm/movers.sh
 agent n1 20000 20005
 agent n2 20005 20000
-both_know() { knows n1 && knows n2; }
 ok "two agents hear of each other" soon 60 both_know
 both_know || exit 1
 
@@ -105,6 +68,7 @@ member() { # NODE JOB: its shell there
 		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" != sh ] || echo "$pid"
 	done | grep .
 }
+member_of_any() { [ -n "$(find "$groups/$1" -type d -name "$2")" ]; } # NODE JOB
 rights() { # NODE JOB: what a process of it may
 	pid=$(member "$1" "$2") || return
 	grep -E '^(Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|Umask):' "/proc/$pid/status"
@@ -165,6 +129,62 @@ wait $client
 ok "its client has the status" is $? 9
 ok "and all of the output" whole $dir/out 60
 ok "and was told nothing" is "$(cat $dir/err)" ""
+
+# --- a large one, whose memory is sent while it runs ---
+# It takes minutes in a test machine: only where iocom_long says so.
+large() {
+	rounds() { # NODE N: so many moves from there said that they did
+		grep "$job is held to move: [0-9.]* MB in [0-9]* rounds were sent while it ran" $dir/"$1"/log >$dir/said
+		cat $dir/said
+		[ "$(wc -l <$dir/said)" -eq "$2" ]
+	}
+	job=$(on n1 anna run --node n1 --detach --migratable -- /tests/tools/dirty 48 500)
+	ok "a job of 48 MB that changes its memory begins" soon 20 member_of_any n1 "$job"
+	sleep 15
+	ok "it moves" moved "$job" n2
+	sed 's/^/# /' $dir/said
+	if $criu check --feature mem_dirty_track >/dev/null 2>&1; then
+		ok "most of it was sent while it ran" rounds n1 1
+		sed 's/^/# /' $dir/said
+	fi
+	sleep 10 # an agent answers only so many long lists of a user at a time
+	ok "it moves back" moved "$job" n1
+	sleep 10
+	# Its mover is killed: it stays, whole, and may move again.
+	mover() { # NODE
+		for pid in $(cat "$(find "$groups/$1" -type d -name "$job.move")/cgroup.procs" 2>/dev/null); do
+			[ "$(cat "/proc/$pid/comm" 2>/dev/null)" != iocom-shim ] || echo "$pid"
+		done | grep .
+	}
+	on n1 anna migrate "$job" n2 >$dir/moving 2>&1 &
+	client=$!
+	ok "a process moves it" soon 20 mover n1
+	sleep 1
+	kill -KILL "$(mover n1 | head -n 1)"
+	wait $client
+	ok "it does not move without" is "$?" 1
+	ok "and its user reads why" grep "the process that moved it was killed" $dir/moving
+	sleep 10
+	ok "it moves then" moved "$job" n2
+	# It ends while its memory is sent.
+	another=$job
+	job=$(on n1 anna run --node n1 --detach --migratable -- /tests/tools/dirty 48 500)
+	sleep 10
+	on n1 anna migrate "$job" n2 >$dir/moving 2>&1 &
+	client=$!
+	ok "another one is on its way" soon 20 mover n1
+	on n1 anna kill -KILL "$job" >/dev/null 2>&1
+	wait $client
+	ok "it does not move, as it has ended" is "$?" 1
+	sed 's/^/# /' $dir/moving
+	on n1 anna wait "$job" >/dev/null 2>&1
+	ok "its end is told" is $? 137
+	job=$another
+	on n1 anna kill -TERM "$job" >/dev/null 2>&1
+	on n1 anna attach "$job" >$dir/out 2>$dir/err
+	ok "all of its memory is as it was written last" is "$(tail -n 1 $dir/out)" whole
+}
+[ -z "${iocom_long:-}" ] || large
 
 # --- nothing is left ---
 left() { find $groups -path '*jobs/*' -type d -name '*-*' ! -name 'user@*'; }

@@ -27,7 +27,7 @@ struct task_ref {
 struct job_ref {
 	struct iocom_job_load sum; /* with the job's nested cgroups */
 	struct share share;
-	uint32_t mine, others; /* tasks in this reading: the user's, and other users' */
+	uint32_t mine, others, roots; /* tasks in this reading: the user's, other users', root's */
 };
 
 struct build {
@@ -72,9 +72,15 @@ struct share sample_share(const struct build *b, const struct iocom_load *delta)
 /* Returns the bytes per second of the disk that worked most. */
 double sample_disk_speed(const struct monitor_sample *sample);
 
-/* Returns the job's name, the cgroup's path, or null for the root and the nameless kernel. */
-json_t *sample_job_text(struct build *b, uint64_t owner);
-/* Returns the nearest cgroup at or above ID that is a job of iocom, else ID itself. */
+/*
+ * Puts "job": the name of iocom's job, the cgroup's path, or null for the root and the nameless
+ * kernel; and "name" if people have a name for the path.
+ */
+int sample_put_job(struct build *b, json_t *object, uint64_t owner);
+/*
+ * Returns the nearest cgroup at or above ID that is a job of iocom, else the one that people name
+ * (sample_names_owner).
+ */
 uint64_t sample_job_owner(struct build *b, uint64_t id);
 /* Fills jobs and tasks of B, with nested cgroups folded, sorted by share. */
 void sample_collect(struct build *b);

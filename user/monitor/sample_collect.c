@@ -9,7 +9,7 @@
 #define NESTING_MAX 64
 
 /* Returns the job's name, the cgroup's path, or null for the root and the nameless kernel. */
-json_t *sample_job_text(struct build *b, uint64_t owner)
+static json_t *sample_job_text(struct build *b, uint64_t owner)
 {
 	const struct sample_json_options *o = b->opt;
 	const char *name = o->job_name ? o->job_name(o->job_name_arg, owner) : NULL;
@@ -27,20 +27,37 @@ json_t *sample_job_text(struct build *b, uint64_t owner)
 	return json_string(number);
 }
 
+/* Returns what people call the group, or NULL if it is a job of iocom or its path is its name. */
+static const struct group_name *sample_job_group(const struct build *b, uint64_t owner)
+{
+	const struct sample_json_options *o = b->opt;
+	const struct group_name *group = NULL;
+
+	if (b->names && !(o->job_name && o->job_name(o->job_name_arg, owner)))
+		sample_names_owner(b->names, owner, &group);
+	return group;
+}
+
+int sample_put_job(struct build *b, json_t *object, uint64_t owner)
+{
+	const struct group_name *group = sample_job_group(b, owner);
+	int rc = sample_put(object, "job", sample_job_text(b, owner));
+
+	return group ? rc | sample_put(object, "name", sample_text(group->text)) : rc;
+}
+
 uint64_t sample_job_owner(struct build *b, uint64_t id)
 {
 	const struct sample_json_options *o = b->opt;
 	uint64_t at = id;
 
-	if (!o->job_name)
-		return id;
-	for (unsigned depth = 0; at && depth < NESTING_MAX; depth++) {
+	for (unsigned depth = 0; o->job_name && at && depth < NESTING_MAX; depth++) {
 		if (o->job_name(o->job_name_arg, at))
 			return at;
 		if (!b->names || !sample_names_path(b->names, at, &at))
 			break;
 	}
-	return id;
+	return b->names ? sample_names_owner(b->names, id, NULL) : id;
 }
 
 static int sample_collect_order(double a, double b, uint64_t ida, uint64_t idb)
@@ -118,8 +135,10 @@ static void collect_tasks(struct build *b)
 		job = b->njobs ? bsearch(&key, b->jobs, b->njobs, sizeof(key), jobs_by_id) : NULL;
 		if (job && t->uid == b->opt->uid)
 			job->mine++;
-		else if (job)
+		else if (job && t->uid)
 			job->others++;
+		else if (job)
+			job->roots++;
 	}
 	if (s->ntasks)
 		qsort(b->tasks, s->ntasks, sizeof(*b->tasks), tasks_by_share);
@@ -135,14 +154,25 @@ void sample_collect(struct build *b)
 	collect_tasks(b);
 }
 
+/*
+ * A user's session is his, whoever else works in it. A batch system looks after a user's job with
+ * a process of root in it.
+ */
 bool sample_job_shown(const struct build *b, const struct job_ref *job)
 {
 	const struct sample_json_options *o = b->opt;
+	const struct group_name *group;
 	uid_t uid;
 
 	if (!o->own_only)
 		return true;
 	if (o->job_uid && !o->job_uid(o->job_name_arg, job->sum.cgroup_id, &uid))
 		return uid == o->uid;
-	return job->mine && !job->others;
+	group = sample_job_group(b, job->sum.cgroup_id);
+	if (group && group->kind == GROUP_SESSION)
+		return group->uid == o->uid;
+	if (!job->mine || job->others)
+		return false;
+	return !job->roots ||
+	       (group && (group->kind == GROUP_SLURM || group->kind == GROUP_HTCONDOR));
 }

@@ -33,7 +33,7 @@ static json_t *task_json(struct build *b, const struct task_ref *ref)
 	rc = sample_put(object, "pid", json_integer(t->pid));
 	rc |= sample_put(object, "comm", json_string_nocheck(comm));
 	rc |= sample_put(object, "uid", json_integer(t->uid));
-	rc |= sample_put(object, "job", sample_job_text(b, ref->owner));
+	rc |= sample_put_job(b, object, ref->owner);
 	if (t->exited)
 		rc |= sample_put(object, "exited", json_true());
 	rc |= sample_put(object, "rss_bytes", sample_integer(t->rss_bytes));
@@ -45,7 +45,7 @@ static json_t *task_json(struct build *b, const struct task_ref *ref)
 static json_t *sample_json_job_json(struct build *b, const struct job_ref *ref)
 {
 	json_t *object = json_object();
-	int rc = sample_put(object, "job", sample_job_text(b, ref->sum.cgroup_id));
+	int rc = sample_put_job(b, object, ref->sum.cgroup_id);
 
 	rc |= sample_put(object, "cgroup_id", sample_integer(ref->sum.cgroup_id));
 	rc |= sample_put(object, "tasks", json_integer(ref->sum.tasks));

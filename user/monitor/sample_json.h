@@ -31,7 +31,7 @@ struct sample_json_options {
 	const char *node;
 	sample_job_name job_name; /* NULL: name jobs by their cgroup path */
 	sample_job_uid job_uid; /* for own_only; NULL or -ENOENT: a cgroup is UID's if all its tasks
-				   in this reading are */
+				   in this reading are, or by its name (sample_job_shown) */
 	void *job_name_arg;	/* argument for both functions */
 	const char *cgroup_root;    /* directory to look up cgroup paths; NULL: no look-up */
 	struct sample_names *names; /* borrowed; remembers paths between documents. NULL: look them

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <mntent.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +21,16 @@
 #include <unistd.h>
 
 #include "iocom/array.h"
+#include "user/utf8.h"
 
 #define DEPTH_MAX 64
 
 struct entry {
 	uint64_t id;
 	uint64_t parent;
-	char *path; /* NULL: looked for and not found */
+	char *path;	/* NULL: looked for and not found */
+	uint64_t owner; /* the cgroup that people name, with this one below it; 0: not looked for */
+	struct group_name *group; /* of the owner's entry: what people call it; NULL: its path */
 };
 
 struct sample_names {
@@ -54,8 +58,10 @@ void sample_names_free(struct sample_names *names)
 {
 	if (!names)
 		return;
-	for (size_t i = 0; i < names->n; i++)
+	for (size_t i = 0; i < names->n; i++) {
 		free(names->entries[i].path);
+		free(names->entries[i].group);
+	}
 	free(names->entries);
 	free(names->root);
 	free(names);
@@ -89,7 +95,7 @@ static int sample_names_append(struct sample_names *names, uint64_t id, uint64_t
 		free(path);
 		return -ENOMEM;
 	}
-	names->entries[names->n++] = (struct entry){id, parent, path};
+	names->entries[names->n++] = (struct entry){.id = id, .parent = parent, .path = path};
 	return 0;
 }
 
@@ -107,6 +113,7 @@ static int sample_names_note(struct sample_names *names, uint64_t id, uint64_t p
 	if (!known)
 		return sample_names_append(names, id, parent, copy);
 	known->path = copy;
+	known->owner = 0; /* the path may tell it now */
 	known->parent = parent;
 	return 0;
 }
@@ -193,6 +200,81 @@ const char *sample_names_path(struct sample_names *names, uint64_t id, uint64_t 
 	if (parent)
 		*parent = e ? e->parent : 0;
 	return e ? e->path : NULL;
+}
+
+/*
+ * Puts the login name of a session's user into TEXT. Only the machine's own file of users is read:
+ * a directory service may keep its callers waiting, and the agent must not wait.
+ */
+static void sample_names_login(struct group_name *group)
+{
+	FILE *f = fopen("/etc/passwd", "re");
+	struct passwd pw, *found = NULL;
+	char buffer[4096];
+
+	if (!f)
+		return;
+	while (!fgetpwent_r(f, &pw, buffer, sizeof(buffer), &found)) {
+		if (pw.pw_uid != group->uid)
+			continue;
+		snprintf(group->text, sizeof(group->text), "session:%s", pw.pw_name);
+		utf8_plain(group->text);
+		break;
+	}
+	fclose(f);
+}
+
+/* Returns the cgroup at or above E whose path has LENGTH bytes; NULL: it is not known. */
+static struct entry *sample_names_above(struct sample_names *names, struct entry *e, size_t length)
+{
+	for (unsigned depth = 0; e && e->path && depth <= DEPTH_MAX; depth++) {
+		size_t n = strlen(e->path);
+
+		if (n <= length)
+			return n == length ? e : NULL;
+		e = sample_names_find(names, e->parent);
+	}
+	return NULL;
+}
+
+/* Notes which cgroup E belongs to, and that one's name. Without memory its path is its name. */
+static void sample_names_resolve(struct sample_names *names, struct entry *e)
+{
+	struct group_name group;
+	struct entry *owner;
+
+	e->owner = e->id;
+	if (!e->path || group_name_find(e->path, &group))
+		return;
+	owner = sample_names_above(names, e, group.length);
+	if (!owner)
+		return;
+	e->owner = owner->owner = owner->id;
+	if (owner->group)
+		return;
+	if (group.kind == GROUP_SESSION)
+		sample_names_login(&group);
+	owner->group = malloc(sizeof(group));
+	if (owner->group)
+		*owner->group = group;
+}
+
+uint64_t sample_names_owner(struct sample_names *names, uint64_t id,
+			    const struct group_name **group)
+{
+	struct entry *e;
+
+	if (group)
+		*group = NULL;
+	sample_names_path(names, id, NULL);
+	e = sample_names_find(names, id);
+	if (!e)
+		return id;
+	if (!e->owner)
+		sample_names_resolve(names, e);
+	if (group)
+		*group = sample_names_find(names, e->owner)->group;
+	return e->owner;
 }
 
 int sample_names_mount(const char *mounts, char *out, size_t size)

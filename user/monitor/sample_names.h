@@ -2,13 +2,15 @@
 /*
  * Paths of cgroups by cgroup2 id, found by walking the cgroup2 mount and remembered: a removed
  * cgroup keeps its name. An id that is not found is never looked for again, because ids do not
- * recur.
+ * recur. From the path comes the group that the cgroup belongs to, and its name (group_name.h).
  */
 #ifndef IOCOM_SAMPLE_NAMES_H
 #define IOCOM_SAMPLE_NAMES_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "user/group_name.h"
 
 struct sample_names;
 
@@ -23,6 +25,13 @@ void sample_names_begin(struct sample_names *names);
  * of the cgroup above, 0 for the root.
  */
 const char *sample_names_path(struct sample_names *names, uint64_t id, uint64_t *parent);
+/*
+ * Returns the id of the cgroup that people name: ID itself, or one above it, such as the Slurm job
+ * of a step. GROUP (may be NULL) gets its name, which lives as long as NAMES, or NULL if its path
+ * is its name. Of a user's session the text has the login name, if /etc/passwd has it. May walk.
+ */
+uint64_t sample_names_owner(struct sample_names *names, uint64_t id,
+			    const struct group_name **group);
 /*
  * Finds the cgroup2 mount in a table of mounts (normally "/proc/self/mounts"). Returns 0;
  * -ENOENT: not mounted; -ENAMETOOLONG; negative errno.

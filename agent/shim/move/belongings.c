@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/kcmp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,6 +51,10 @@ struct check {
 	uint64_t *named; /* inodes of sockets with names in file systems */
 	size_t named_count, named_room;
 	bool met; /* INIT was among the processes */
+	struct belongings_tty *tty;
+	/* Who has it, and where; 0: nobody so far. */
+	pid_t tty_pid;
+	int tty_fd;
 };
 
 /* --- who ----------------------------------------------------------------------------------- */
@@ -275,13 +281,36 @@ static bool is_harmless_device(const struct stat *st)
 	return false;
 }
 
+int belongings_tty_of(struct belongings_tty *tty, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	*tty = (struct belongings_tty){.dev = st.st_dev, .rdev = st.st_rdev, .flags = -1};
+	return 0;
+}
+
+static bool is_job_tty(const struct check *c, const struct stat *st)
+{
+	return c->tty && S_ISCHR(st->st_mode) && st->st_rdev == c->tty->rdev &&
+	       st->st_dev == c->tty->dev;
+}
+
+/* It is the terminal of the session of who opens it, and that is the job's (check_tty_session). */
+static bool is_dev_tty(const struct check *c, const struct stat *st)
+{
+	return c->tty && st->st_rdev == makedev(5, 0);
+}
+
 static int check_kind(const struct check *c, const char *path, const struct stat *st)
 {
 	if (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode))
 		return 0;
 	if (S_ISFIFO(st->st_mode))
 		return refuse(c, -ENOTSUP, "a named pipe open", path);
-	if (S_ISCHR(st->st_mode) && is_harmless_device(st))
+	if (S_ISCHR(st->st_mode) &&
+	    (is_harmless_device(st) || is_job_tty(c, st) || is_dev_tty(c, st)))
 		return 0;
 	return refuse(c, -ENOTSUP, "a device open", path);
 }
@@ -360,6 +389,71 @@ static int check_link(const struct check *c, const char *name)
 	return 0;
 }
 
+/* Descriptor FD of process PID, with FLAGS, is the job's terminal: all are one, and so at the other
+ * node. */
+static int check_tty(struct check *c, pid_t pid, int fd, int flags)
+{
+	if (!c->tty_pid) {
+		c->tty_pid = pid;
+		c->tty_fd = fd;
+		c->tty->flags = flags;
+	}
+	if (syscall(SYS_kcmp, pid, c->tty_pid, KCMP_FILE, fd, c->tty_fd) != 0)
+		return iocom_err_set(c->err, -ENOTSUP,
+				     "it has opened its terminal by its name, besides what it had");
+	if ((flags & O_ACCMODE) != O_RDWR || flags & (O_ASYNC | O_PATH))
+		return iocom_err_set(c->err, -ENOTSUP,
+				     "it has its terminal open in a way that cannot be moved");
+	return 0;
+}
+
+static int check_tty_fd(struct check *c, pid_t pid, const char *fd, const char *link, int flags)
+{
+	struct stat st;
+
+	if (!c->tty || stat(link, &st) || !is_job_tty(c, &st))
+		return 0;
+	return check_tty(c, pid, (int)strtol(fd, NULL, 10), flags);
+}
+
+/* Reads which terminal process PID has, as its device's number; 0: none. */
+static int tty_of_process(pid_t pid, unsigned *device)
+{
+	char path[64], line[512];
+	const char *name;
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	n = fread(line, 1, sizeof(line) - 1, file);
+	fclose(file);
+	line[n] = 0;
+	name = strrchr(line, ')'); /* it may have any characters */
+	return name && sscanf(name, ") %*c %*d %*d %*d %u", device) == 1 ? 0 : -EPROTO;
+}
+
+/* The processes of the first one's session have its terminal, and all others have none. */
+static int check_tty_session(const struct check *c, pid_t pid)
+{
+	bool inside = getsid(pid) == c->init;
+	unsigned device = 0, low, wanted = 0;
+	int rc = c->tty ? tty_of_process(pid, &device) : 0;
+
+	if (rc || !c->tty)
+		return rc;
+	low = minor(c->tty->rdev);
+	if (inside) /* as the kernel writes it there */
+		wanted = (low & 0xff) | major(c->tty->rdev) << 8 | (low & ~0xffU) << 12;
+	if (device == wanted)
+		return 0;
+	return iocom_err_set(c->err, -ENOTSUP,
+			     inside ? "a process of it has lost the terminal of its session"
+				    : "a process of it has a terminal of its own");
+}
+
 static int add_descriptor(struct check *c, pid_t pid, const char *fd)
 {
 	char link[96], *path;
@@ -371,6 +465,8 @@ static int add_descriptor(struct check *c, pid_t pid, const char *fd)
 	if (rc)
 		return rc;
 	rc = check_link(c, path);
+	if (!rc)
+		rc = check_tty_fd(c, pid, fd, link, flags);
 	if (rc) {
 		free(path);
 		return rc;
@@ -496,6 +592,8 @@ static int check_process(struct check *c, pid_t pid)
 {
 	int rc = check_namespaces(c, pid);
 
+	if (!rc)
+		rc = check_tty_session(c, pid);
 	if (!rc)
 		rc = each_entry(c, pid, "task", check_thread);
 	if (!rc)
@@ -626,7 +724,7 @@ static int check_all(struct check *c)
 /* --- the process that does it -------------------------------------------------------------- */
 
 struct verdict {
-	int rc;
+	int rc, tty_flags;
 	char text[256];
 };
 
@@ -650,7 +748,7 @@ static int hear_verdict(pid_t child, int fd, struct verdict *verdict)
 }
 
 int belongings_check(const struct cgroup *group, pid_t init, const struct belongings_owner *owner,
-		     struct iocom_err *err)
+		     struct belongings_tty *tty, struct iocom_err *err)
 {
 	struct verdict verdict = {0};
 	pid_t child, parent = getpid();
@@ -661,12 +759,14 @@ int belongings_check(const struct cgroup *group, pid_t init, const struct belong
 	child = fork();
 	if (!child) {
 		struct iocom_err why = {0};
-		struct check c = {.group = group, .init = init, .owner = owner, .err = &why};
+		struct check c = {
+			.group = group, .init = init, .owner = owner, .err = &why, .tty = tty};
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(1);
 		verdict.rc = check_all(&c);
+		verdict.tty_flags = tty ? tty->flags : -1;
 		snprintf(verdict.text, sizeof(verdict.text), "%.255s", why.text);
 		(void)!write(ends[1], &verdict, sizeof(verdict));
 		_exit(0);
@@ -678,6 +778,8 @@ int belongings_check(const struct cgroup *group, pid_t init, const struct belong
 	close(ends[0]);
 	if (!rc)
 		rc = verdict.rc;
+	if (!rc && tty)
+		tty->flags = verdict.tty_flags;
 	if (!rc)
 		return 0;
 	if (*verdict.text)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,15 +22,18 @@
 #include "user/clock.h"
 #include "user/utf8.h"
 
-#define CRIU_ASK_MS   5000
-#define CRIU_LOOK_MS  5
-#define CRIU_DIE_MS   5000	   /* for a killed process to end */
-#define CRIU_LOG_MAX  (256u << 10) /* the end of a log, which has the reason */
-#define CRIU_ARGS_MAX 48
-#define DUMP_LOG      "dump.log"
-#define RESTORE_LOG   "restore.log"
-#define CRIU_MEMORY   "memfd:CRIUMFD" /* where its code is while it saves a process */
-#define STATUS_SETUP  99	      /* of our own child, before criu */
+#define CRIU_ASK_MS    5000
+#define CRIU_LOOK_MS   5
+#define CRIU_DIE_MS    5000	    /* for a killed process to end */
+#define CRIU_LOG_MAX   (256u << 10) /* the end of a log, which has the reason */
+#define CRIU_ARGS_MAX  48
+#define CRIU_VARIABLES 3
+#define DUMP_LOG       "dump.log"
+#define PREDUMP_LOG    "pre-dump.log"
+#define RESTORE_LOG    "restore.log"
+#define CRIU_MEMORY    "memfd:CRIUMFD" /* where its code is while it saves a process */
+#define STATUS_SETUP   99	       /* of our own child, before criu */
+#define STATUS_KILLED  98	       /* of our own child: somebody killed criu */
 /* criu looks at system calls instead, as if it could set no breakpoint. */
 #define CRIU_NO_BREAKPOINTS "CRIU_FAULT=130"
 
@@ -60,19 +64,23 @@ int criu_wait(pid_t pid, uint64_t until_ms)
 	return late ? -ETIMEDOUT : status;
 }
 
-/* Becomes criu with WORDS, VARIABLE (NULL: none) in its environment, and OUT (-1: none) as output.
+/* Becomes criu with WORDS, VARIABLES (at most CRIU_VARIABLES, then NULL) in its environment, and
+ * OUT
+ * (-1: none) as output.
  */
-static void criu_become(const struct criu *criu, const char *const *words, char *variable, int out)
+static void criu_become(const struct criu *criu, const char *const *words, char *const *variables,
+			int out)
 {
 	sigset_t none;
-	char *env[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"LC_ALL=C", NULL, NULL,
-		       NULL};
+	char *env[4 + CRIU_VARIABLES] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+					 (char *)"LC_ALL=C"};
 	size_t at = 2;
 	int null = open("/dev/null", O_RDWR);
 
 	if (!criu->breakpoints)
 		env[at++] = (char *)CRIU_NO_BREAKPOINTS;
-	env[at] = variable;
+	for (size_t i = 0; i < CRIU_VARIABLES && variables[i]; i++)
+		env[at++] = variables[i];
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int i = 0; null >= 0 && i < 3; i++)
@@ -95,7 +103,7 @@ static int criu_read_version(struct criu *criu, char *text, size_t size)
 		return -errno;
 	pid = fork();
 	if (!pid)
-		criu_become(criu, words, NULL, ends[1]);
+		criu_become(criu, words, (char *[]){NULL}, ends[1]);
 	close(ends[1]);
 	status = pid < 0 ? -errno : criu_wait(pid, until_ms);
 	if (status == 0)
@@ -256,6 +264,17 @@ int criu_pipe_name(struct criu_pipe *pipe, pid_t pid, int fd)
 	return strncmp(pipe->name, "pipe:[", 6) ? -EINVAL : 0;
 }
 
+int criu_tty_name(char name[CRIU_NAME_MAX], int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	snprintf(name, CRIU_NAME_MAX, "tty[%llx:%llx]", (unsigned long long)st.st_rdev,
+		 (unsigned long long)st.st_dev);
+	return 0;
+}
+
 /* Enters the mount namespace of INIT. */
 static int criu_enter(pid_t init)
 {
@@ -302,9 +321,11 @@ static void criu_dump_there(const struct criu *criu, pid_t init, const char *con
 		_exit(STATUS_SETUP);
 	pid = fork();
 	if (!pid)
-		criu_become(criu, words, cover, -1);
+		criu_become(criu, words, (char *[]){cover, NULL}, -1);
 	status = pid < 0 ? -errno : criu_wait(pid, clock_boot_ms() + limit_ms);
 	(void)criu_uncover_proc();
+	if (status > 0 && WIFSIGNALED(status))
+		_exit(STATUS_KILLED);
 	_exit(status == -ETIMEDOUT ? ETIMEDOUT : status ? 1 : 0);
 }
 
@@ -318,21 +339,51 @@ void criu_bare_proc(pid_t init)
 		criu_wait(pid, clock_boot_ms() + CRIU_ASK_MS);
 }
 
-/* Returns whether a mapping of process PID is what criu calls its own. */
+/*
+ * What criu writes over the beginning of a process's first code for as long as it makes system
+ * calls there: the call, and a trap (compel, "code_syscall").
+ */
+#if defined(__x86_64__)
+static const uint8_t criu_call[8] = {0x0f, 0x05, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc};
+#elif defined(__aarch64__)
+static const uint8_t criu_call[8] = {0x01, 0x00, 0x00, 0xd4, 0x00, 0x00, 0x20, 0xd4};
+#endif
+
+/* Returns whether LINE of the maps is one of criu's own, or code that it has written over. */
+static bool criu_is_at(const char *line, int memory)
+{
+	uint8_t code[sizeof(criu_call)];
+	unsigned long long start;
+	char may[5];
+
+	if (strstr(line, CRIU_MEMORY))
+		return true;
+	return sscanf(line, "%llx-%*x %4s", &start, may) == 2 && may[2] == 'x' &&
+	       start <= INT64_MAX &&
+	       pread(memory, code, sizeof(code), (off_t)start) == sizeof(code) &&
+	       !memcmp(code, criu_call, sizeof(code));
+}
+
+/* Returns whether criu's code is in process PID. */
 static bool criu_is_mapped(int pid)
 {
 	char path[64], *line = NULL;
 	bool found = false;
 	size_t room = 0;
 	FILE *maps;
+	int memory;
 
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	maps = fopen(path, "re");
 	while (maps && !found && getline(&line, &room, maps) > 0)
-		found = strstr(line, CRIU_MEMORY) != NULL;
+		found = criu_is_at(line, memory);
 	free(line);
 	if (maps)
 		fclose(maps);
+	if (memory >= 0)
+		close(memory);
 	return found;
 }
 
@@ -352,26 +403,112 @@ bool criu_is_inside(const char *group)
 	return found;
 }
 
-int criu_dump(const struct criu *criu, pid_t init, uid_t uid, const char *group, const char *dir,
-	      unsigned limit_ms, struct iocom_err *err)
+/* Adds what says that only what has changed since the images of PREVIOUS (NULL: none) is saved. */
+static void criu_after(const char **words, size_t at, const char *previous)
 {
-	char number[16], script[PATH_MAX], cover[32];
-	const char *const words[] = {"criu", "dump", "-t", number, "-D", dir, "-o", DUMP_LOG, "-v2",
-				     "--freeze-cgroup", group, "--leave-running",
-				     "--manage-cgroups=ignore",
-				     /* Each call of it costs time: root needs none. */
-				     uid ? "--action-script" : NULL, script, NULL};
+	if (!previous)
+		return;
+	words[at++] = "--track-mem";
+	words[at++] = "--prev-images-dir";
+	words[at] = previous;
+}
+
+/*
+ * In the process that becomes criu: it sees the node's /proc in a copy of the job's mounts.  The
+ * job runs meanwhile, and sees none of it.
+ */
+static int criu_predump_place(pid_t init)
+{
+	int rc = criu_enter(init);
+
+	if (rc)
+		return rc;
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+		return -errno;
+	return 0;
+}
+
+int criu_predump(const struct criu *criu, const struct criu_job *job, const char *dir,
+		 unsigned limit_ms, struct iocom_err *err)
+{
+	char number[16];
+	const char *words[CRIU_ARGS_MAX] = {"criu",
+					    "pre-dump",
+					    "-t",
+					    number,
+					    "-D",
+					    dir,
+					    "-o",
+					    PREDUMP_LOG,
+					    "-v2",
+					    "--freeze-cgroup",
+					    job->group,
+					    "--manage-cgroups=ignore",
+					    job->previous ? NULL : "--track-mem"};
 	int status;
 	pid_t pid;
 
+	snprintf(number, sizeof(number), "%d", job->init);
+	criu_after(words, 12, job->previous);
+	pid = fork();
+	if (!pid) {
+		if (criu_predump_place(job->init))
+			_exit(STATUS_SETUP);
+		criu_become(criu, words, (char *[]){NULL}, -1);
+	}
+	if (pid < 0)
+		return iocom_err_set(err, -errno, "cannot make a process for criu: %s",
+				     strerror(errno));
+	status = criu_wait(pid, clock_boot_ms() + limit_ms);
+	if (status == 0)
+		return 0;
+	if (status < 0)
+		return iocom_err_set(err, -ETIMEDOUT, "criu took longer than %u ms to save it",
+				     limit_ms);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_SETUP)
+		return iocom_err_set(err, -EPERM, "cannot enter the job's namespaces");
+	return criu_explain(dir, PREDUMP_LOG, "save", -EIO, err);
+}
+
+int criu_dump(const struct criu *criu, const struct criu_job *job, const char *dir,
+	      unsigned limit_ms, struct iocom_err *err)
+{
+	char number[16], script[PATH_MAX], cover[32];
+	const char *words[CRIU_ARGS_MAX] = {"criu",
+					    "dump",
+					    "-t",
+					    number,
+					    "-D",
+					    dir,
+					    "-o",
+					    DUMP_LOG,
+					    "-v2",
+					    "--freeze-cgroup",
+					    job->group,
+					    "--leave-running",
+					    "--manage-cgroups=ignore"};
+	pid_t init = job->init, pid;
+	size_t at = 13;
+	int status;
+
 	if (beside(script, "iocom-hold"))
 		return iocom_err_set(err, -ENAMETOOLONG, "its script has too long a path");
+	if (job->tty && *job->tty) {
+		words[at++] = "--external";
+		words[at++] = job->tty;
+	}
+	if (job->uid) { /* each call of it costs time: root needs none */
+		words[at++] = "--action-script";
+		words[at++] = script;
+	}
+	criu_after(words, at, job->previous);
 	snprintf(number, sizeof(number), "%d", init);
 	snprintf(cover, sizeof(cover), "IOCOM_COVER=%d", init);
 	criu_forget_log(dir, DUMP_LOG);
 	pid = fork();
 	if (!pid)
-		criu_dump_there(criu, init, words, uid ? cover : NULL, limit_ms);
+		criu_dump_there(criu, init, words, job->uid ? cover : NULL, limit_ms);
 	if (pid < 0)
 		return iocom_err_set(err, -errno, "cannot make a process for criu: %s",
 				     strerror(errno));
@@ -380,6 +517,8 @@ int criu_dump(const struct criu *criu, pid_t init, uid_t uid, const char *group,
 		return 0;
 	if (status < 0 || WIFSIGNALED(status))
 		criu_bare_proc(init);
+	if (status > 0 && (WIFSIGNALED(status) || WEXITSTATUS(status) == STATUS_KILLED))
+		return -EIO;
 	if (status < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == ETIMEDOUT))
 		return iocom_err_set(err, -ETIMEDOUT, "criu took longer than %u ms to save it",
 				     limit_ms);
@@ -403,10 +542,12 @@ static int criu_restore_place(const struct cgroup *group)
 }
 
 pid_t criu_restore(const struct criu *criu, const char *dir, const struct cgroup *group,
-		   const struct criu_pipe *pipes, size_t npipes, const char *hold,
+		   const struct criu_pipe *pipes, size_t npipes, const char *tty, const char *hold,
 		   struct iocom_err *err)
 {
-	char inherit[8][CRIU_NAME_MAX + 16], script[PATH_MAX], hold_env[PATH_MAX + 16];
+	char inherit[8][CRIU_NAME_MAX + 16], script[PATH_MAX], library[PATH_MAX];
+	char hold_env[PATH_MAX + 16], tty_env[PATH_MAX + 16], load_env[PATH_MAX + 16];
+	char *const variables[] = {hold_env, *tty ? tty_env : NULL, load_env, NULL};
 	const char *words[CRIU_ARGS_MAX] = {"criu",
 					    "restore",
 					    "-D",
@@ -422,7 +563,8 @@ pid_t criu_restore(const struct criu *criu, const char *dir, const struct cgroup
 	size_t at = 12;
 	pid_t pid;
 
-	if (npipes > sizeof(inherit) / sizeof(inherit[0]) || beside(script, "iocom-hold"))
+	if (npipes > sizeof(inherit) / sizeof(inherit[0]) || beside(script, "iocom-hold") ||
+	    beside(library, "iocom-tty.so"))
 		return iocom_err_set(err, -EINVAL, "too many pipes, or too long a path");
 	for (size_t i = 0; i < npipes; i++) {
 		snprintf(inherit[i], sizeof(inherit[i]), "fd[%d]:%s", pipes[i].fd, pipes[i].name);
@@ -430,6 +572,8 @@ pid_t criu_restore(const struct criu *criu, const char *dir, const struct cgroup
 		words[at++] = inherit[i];
 	}
 	snprintf(hold_env, sizeof(hold_env), "IOCOM_HOLD=%s", hold);
+	snprintf(tty_env, sizeof(tty_env), "IOCOM_TTY=%s", tty);
+	snprintf(load_env, sizeof(load_env), "LD_PRELOAD=%s", library);
 	criu_forget_log(dir, RESTORE_LOG);
 	pid = fork();
 	if (pid < 0)
@@ -440,7 +584,7 @@ pid_t criu_restore(const struct criu *criu, const char *dir, const struct cgroup
 			_exit(STATUS_SETUP);
 		for (size_t i = 0; i < npipes; i++)
 			fcntl(pipes[i].fd, F_SETFD, 0);
-		criu_become(criu, words, hold_env, -1);
+		criu_become(criu, words, variables, -1);
 	}
 	return pid;
 }

@@ -12,10 +12,13 @@
 
 #include "user/pack.h"
 #include "user/record.h"
+#include "user/terminal.h"
 #include "user/write_whole.h"
 
-#define LUGGAGE_VERSION 1
-#define KEY_MAX		24
+#define LUGGAGE_VERSION	    1
+#define LUGGAGE_VERSION_TTY 2 /* with a terminal, which an older node does not know */
+#define TTY_ENTRIES	    7
+#define KEY_MAX		    24
 
 /* The keys of what comes once per pipe, and per output. */
 static const char *const pipe_names[LUGGAGE_PIPES] = {"in", "out", "err", "status"};
@@ -123,6 +126,20 @@ static void pack_kept(msgpack_packer *pk, const char *name, const struct luggage
 	pack_bin(pk, key, kept->bytes.data, kept->bytes.length);
 }
 
+static void pack_tty(msgpack_packer *pk, const struct luggage_tty *tty)
+{
+	uint8_t size[TERMINAL_SIZE_BYTES];
+
+	terminal_size_put(size, &tty->size);
+	pack_str(pk, "tty", tty->name);
+	pack_bin(pk, "tty_size", size, sizeof(size));
+	pack_bool(pk, "tty_lines", tty->lines);
+	pack_bool(pk, "tty_nonblocking", tty->nonblocking);
+	pack_u64(pk, "tty_last", (uint8_t)tty->last);
+	pack_bin(pk, "tty_typed", tty->typed.data, tty->typed.length);
+	pack_bin(pk, "tty_output", tty->output.data, tty->output.length);
+}
+
 void luggage_pack(const struct luggage *luggage, msgpack_sbuffer *buffer)
 {
 	size_t open = 0;
@@ -130,8 +147,8 @@ void luggage_pack(const struct luggage *luggage, msgpack_sbuffer *buffer)
 
 	for (size_t i = 0; i < LUGGAGE_PIPES; i++)
 		open += luggage->pipes[i].open;
-	pack_begin(&pk, buffer, 15 + 4 + 3 * open);
-	pack_u64(&pk, "v", LUGGAGE_VERSION);
+	pack_begin(&pk, buffer, 15 + 4 + 3 * open + (luggage->tty.open ? TTY_ENTRIES : 0));
+	pack_u64(&pk, "v", luggage->tty.open ? LUGGAGE_VERSION_TTY : LUGGAGE_VERSION);
 	pack_str(&pk, "job", luggage->job);
 	pack_str(&pk, "owner", luggage->owner);
 	pack_u64(&pk, "start_ns", luggage->start_ns);
@@ -151,6 +168,8 @@ void luggage_pack(const struct luggage *luggage, msgpack_sbuffer *buffer)
 			pack_pipe(&pk, pipe_names[i], &luggage->pipes[i]);
 	for (size_t i = 1; i < FRAME_STREAMS; i++)
 		pack_kept(&pk, pipe_names[i], &luggage->kept[i]);
+	if (luggage->tty.open)
+		pack_tty(&pk, &luggage->tty);
 }
 
 /* Copies the bytes of KEY, at most MAX. */
@@ -210,12 +229,63 @@ static int take_kept(const msgpack_object *map, const char *name, struct luggage
 	return take_bin(map, key, FRAME_WINDOW, &kept->bytes);
 }
 
+/* A name as criu writes it: two numbers, in hexadecimal digits. */
+static bool tty_name_valid(const char *name)
+{
+	const char *at = name + 4;
+	size_t digits;
+
+	if (strncmp(name, "tty[", 4) != 0)
+		return false;
+	digits = strspn(at, "0123456789abcdef");
+	if (!digits || digits > 16 || at[digits] != ':')
+		return false;
+	at += digits + 1;
+	digits = strspn(at, "0123456789abcdef");
+	return digits && digits <= 16 && !strcmp(at + digits, "]");
+}
+
+static int take_tty_bytes(const msgpack_object *map, struct luggage_tty *tty)
+{
+	struct luggage_bytes typed = {0}, size = {0};
+	int rc = take_bin(map, "tty_typed", 2 * TYPED_MAX, &typed);
+
+	tty->typed = (struct typed){typed.data, typed.length};
+	if (!rc)
+		rc = take_bin(map, "tty_size", TERMINAL_SIZE_BYTES, &size);
+	if (!rc && (!typed_valid(&tty->typed, tty->lines) ||
+		    terminal_size_take(&tty->size, size.data, (uint32_t)size.length)))
+		rc = -EBADMSG;
+	free(size.data);
+	return rc ? rc : take_bin(map, "tty_output", LUGGAGE_SHOWN_MAX, &tty->output);
+}
+
+static int take_tty(const msgpack_object *map, struct luggage *luggage)
+{
+	struct luggage_tty *tty = &luggage->tty;
+	uint64_t last;
+
+	if (unpack_str(map, "tty", tty->name, sizeof(tty->name)) || !tty_name_valid(tty->name) ||
+	    unpack_bool(map, "tty_lines", &tty->lines) ||
+	    unpack_bool(map, "tty_nonblocking", &tty->nonblocking) ||
+	    unpack_u64(map, "tty_last", &last) || last > UINT8_MAX)
+		return -EBADMSG;
+	/* It has their place. */
+	for (size_t i = 0; i < FRAME_STREAMS; i++)
+		if (luggage->pipes[i].open)
+			return -EBADMSG;
+	tty->last = (char)(uint8_t)last;
+	tty->open = true;
+	return take_tty_bytes(map, tty);
+}
+
 static int take_luggage(const msgpack_object *map, struct luggage *luggage)
 {
 	uint64_t version;
 	int rc = 0;
 
-	if (unpack_u64(map, "v", &version) || version != LUGGAGE_VERSION ||
+	if (unpack_u64(map, "v", &version) || version < LUGGAGE_VERSION ||
+	    version > LUGGAGE_VERSION_TTY ||
 	    unpack_str(map, "job", luggage->job, sizeof(luggage->job)) ||
 	    unpack_str(map, "owner", luggage->owner, sizeof(luggage->owner)) ||
 	    unpack_u64(map, "start_ns", &luggage->start_ns) ||
@@ -240,7 +310,7 @@ static int take_luggage(const msgpack_object *map, struct luggage *luggage)
 		rc = take_pipe(map, pipe_names[i], &luggage->pipes[i]);
 	for (size_t i = 1; !rc && i < FRAME_STREAMS; i++)
 		rc = take_kept(map, pipe_names[i], &luggage->kept[i]);
-	return rc;
+	return !rc && version == LUGGAGE_VERSION_TTY ? take_tty(map, luggage) : rc;
 }
 
 int luggage_unpack(struct luggage *luggage, const void *data, size_t length)
@@ -293,6 +363,8 @@ void luggage_free(struct luggage *luggage)
 {
 	free(luggage->spool.data);
 	free(luggage->input.data);
+	typed_free(&luggage->tty.typed);
+	free(luggage->tty.output.data);
 	for (size_t i = 0; i < LUGGAGE_PIPES; i++)
 		free(luggage->pipes[i].held.data);
 	for (size_t i = 0; i < FRAME_STREAMS; i++)

@@ -13,9 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 
 #include "agent/shim/move/criu.h"
 #include "agent/shim/move/images.h"
+#include "agent/shim/move/typed.h"
 #include "iocom/err.h"
 #include "user/frame.h"
 #include "user/spec.h"
@@ -25,6 +27,7 @@
 #define LUGGAGE_PIPE_MAX  (1u << 20) /* most bytes in a pipe */
 #define LUGGAGE_MAX	  (16u << 20)
 #define LUGGAGE_SPOOL_MAX 1024
+#define LUGGAGE_SHOWN_MAX (64u << 10) /* most bytes of output in a terminal */
 
 struct luggage_bytes {
 	uint8_t *data; /* owned */
@@ -53,6 +56,18 @@ struct luggage {
 		uint32_t room;
 		struct luggage_bytes held;
 	} pipes[LUGGAGE_PIPES];
+	/* The job's terminal, which replaces the first three pipes.  Its modes and its foreground
+	 * are criu's to keep. */
+	struct luggage_tty {
+		bool open;
+		char name[CRIU_NAME_MAX]; /* as criu calls it: "tty[8803:1a]" */
+		struct winsize size;
+		bool lines;		     /* the job reads lines */
+		bool nonblocking;	     /* at the job's end */
+		char last;		     /* last character that came; 0: none yet */
+		struct typed typed;	     /* and not read yet */
+		struct luggage_bytes output; /* that the shim has not read yet */
+	} tty;
 	/* Output that the client has not confirmed, from the offset START. */
 	struct luggage_kept {
 		uint64_t start;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,12 +26,16 @@
 #define TRANSFER_MORE	 'b'
 #define TRANSFER_PACKED	 'z'
 #define TRANSFER_UNPACKS 'Z'
+#define TRANSFER_ROUND	 'R'
+#define TRANSFER_LAST	 'L'
 #define TRANSFER_END	 'e'
 #define TRANSFER_READY	 'r'
 #define NUMBER_BYTES	 8
 #define GHOST_FILE	 "ghost-file-" /* of criu: the contents of a deleted file */
 /* What a file system takes besides the bytes of a file. */
 #define FILE_OVERHEAD 4096ULL
+#define LOG_BYTES     (4ULL << 20) /* of criu's log, which is written beside them */
+#define PARENT_LINK   "parent"	   /* of criu, to the images before */
 
 static int transfer_wait(const struct wire *wire, short events, uint64_t until_ms)
 {
@@ -42,6 +47,11 @@ static int transfer_wait(const struct wire *wire, short events, uint64_t until_m
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	return n == 0 && clock_boot_ms() >= until_ms ? -ETIMEDOUT : 0;
+}
+
+void transfer_round_name(char name[TRANSFER_ROUND_NAME], unsigned number)
+{
+	snprintf(name, TRANSFER_ROUND_NAME, "round-%u", number);
 }
 
 static int transfer_flush(struct wire *wire, uint64_t until_ms)
@@ -76,29 +86,42 @@ struct sending {
 	uint64_t until_ms;
 	struct squeeze *squeeze; /* NULL: images go as they are */
 	bool unpacks;		 /* the target has said that it can */
+	bool takes_rounds;	 /* the same */
+	bool refused;		 /* it says something else, which transfer_await must read */
+	unsigned rounds;	 /* that were sent */
 	struct squeeze_pace pace;
 	uint8_t piece[TRANSFER_PIECE], packed[TRANSFER_PIECE];
 };
 
-/* Has the target said that it unpacks?  What else it says is read after the last file. */
-static void send_listen(struct sending *s)
+/* Takes what the target says of what it can; what else it says is read after the last file.
+ * Returns as wire_fill. */
+static int send_listen(struct sending *s)
 {
+	int rc = s->refused ? 0 : wire_fill(s->wire);
 	const uint8_t *payload;
 	size_t head, left;
 	uint32_t length;
 	uint8_t type;
 
-	if (!s->squeeze || wire_fill(s->wire) <= 0)
-		return;
-	head = s->wire->in_head;
-	left = s->wire->in_length;
-	if (wire_next(s->wire, &type, &payload, &length))
-		return;
-	s->unpacks = type == FRAME_MOVE && length == 1 && payload[0] == TRANSFER_UNPACKS;
-	if (s->unpacks)
-		return;
-	s->wire->in_head = head; /* it refuses: transfer_await must read that */
-	s->wire->in_length = left;
+	while (rc > 0 && !s->refused) {
+		head = s->wire->in_head;
+		left = s->wire->in_length;
+		if (wire_next(s->wire, &type, &payload, &length))
+			return rc;
+		if (type != FRAME_MOVE || length != 1)
+			s->refused = true;
+		else if (payload[0] == TRANSFER_UNPACKS)
+			s->unpacks = s->squeeze != NULL;
+		else if (payload[0] == FRAME_MOVE_BEGIN)
+			s->takes_rounds = true;
+		else
+			s->refused = true;
+		if (s->refused) {
+			s->wire->in_head = head;
+			s->wire->in_length = left;
+		}
+	}
+	return rc;
 }
 
 static int send_piece(struct sending *s, size_t n)
@@ -112,8 +135,8 @@ static int send_piece(struct sending *s, size_t n)
 		    : transfer_frame(s->wire, TRANSFER_MORE, NULL, s->piece, n, s->until_ms);
 	if (s->unpacks)
 		squeeze_paced(&s->pace, n, clock_boot_ns());
-	else
-		send_listen(s);
+	else if (s->squeeze)
+		(void)send_listen(s);
 	return rc;
 }
 
@@ -163,9 +186,10 @@ static int transfer_say(int rc, struct iocom_err *err)
 		  : 0;
 }
 
-static int send_images(struct sending *s, const struct images *images)
+/* Sends the files of the directory AT/NAME. */
+static int send_images(struct sending *s, int at, const char *name)
 {
-	int fd = openat(images->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
@@ -176,23 +200,92 @@ static int send_images(struct sending *s, const struct images *images)
 		return rc;
 	}
 	while (!rc && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, PARENT_LINK) != 0)
 			rc = send_file(s, fd, entry->d_name, entry->d_name);
 	closedir(dir);
 	return rc;
 }
 
-static int send_all(struct sending *s, const struct images *images, int record, uint64_t bytes)
+static int send_last(struct sending *s, const struct images *images, int record)
 {
-	int rc = transfer_frame(s->wire, TRANSFER_ROOM, &bytes, NULL, 0, s->until_ms);
+	int rc = 0;
 
+	if (s->rounds)
+		rc = transfer_frame(s->wire, TRANSFER_LAST, NULL, NULL, 0, s->until_ms);
 	if (!rc)
-		rc = send_images(s, images);
+		rc = send_images(s, images->fd, ".");
 	if (!rc && record >= 0)
 		rc = send_file(s, record, RECORD_OUT, TRANSFER_RECORD RECORD_OUT);
 	if (!rc && record >= 0)
 		rc = send_file(s, record, RECORD_ERR, TRANSFER_RECORD RECORD_ERR);
 	return rc ? rc : transfer_frame(s->wire, TRANSFER_END, NULL, NULL, 0, s->until_ms);
+}
+
+/* Who refuses says why before the connection ends. */
+static int send_said(struct sending *s, int rc, struct iocom_err *err)
+{
+	if (rc == -EPIPE || rc == -ECONNRESET)
+		return transfer_await(s->wire, s->until_ms, err);
+	return transfer_say(rc, err);
+}
+
+/* Waits until the target has said whether it takes rounds; an older one says nothing of it. */
+static void send_ask_rounds(struct sending *s, unsigned limit_ms)
+{
+	uint64_t end_ms = clock_boot_ms() + limit_ms;
+
+	while (limit_ms && !s->takes_rounds && !s->refused &&
+	       !transfer_wait(s->wire, POLLIN, end_ms))
+		if (send_listen(s) < 0 || clock_boot_ms() >= end_ms)
+			return;
+}
+
+int transfer_open(struct sending **sending, struct wire *wire, uint64_t bytes, unsigned limit_ms,
+		  uint64_t until_ms, struct iocom_err *err)
+{
+	struct sending *s = calloc(1, sizeof(*s));
+	int rc;
+
+	*sending = s;
+	if (!s)
+		return iocom_err_set(err, -ENOMEM, "out of memory");
+	s->wire = wire;
+	s->until_ms = until_ms;
+	s->squeeze = bytes > 2 * SQUEEZE_BLOCK ? squeeze_new() : NULL;
+	rc = transfer_frame(wire, TRANSFER_ROOM, &bytes, NULL, 0, until_ms);
+	if (!rc)
+		send_ask_rounds(s, limit_ms);
+	return send_said(s, rc, err);
+}
+
+bool transfer_takes_rounds(const struct sending *s)
+{
+	return s->takes_rounds && !s->refused;
+}
+
+int transfer_round(struct sending *s, const struct images *images, struct iocom_err *err)
+{
+	char name[TRANSFER_ROUND_NAME];
+	int rc = transfer_frame(s->wire, TRANSFER_ROUND, NULL, NULL, 0, s->until_ms);
+
+	transfer_round_name(name, ++s->rounds);
+	if (!rc)
+		rc = send_images(s, images->fd, name);
+	if (!rc)
+		(void)send_listen(s);
+	return s->refused ? transfer_await(s->wire, s->until_ms, err) : send_said(s, rc, err);
+}
+
+int transfer_rest(struct sending *s, const struct images *images, int record, struct iocom_err *err)
+{
+	return send_said(s, send_last(s, images, record), err);
+}
+
+void transfer_close(struct sending *s)
+{
+	if (s)
+		squeeze_free(s->squeeze);
+	free(s);
 }
 
 int transfer_send(struct wire *wire, const struct images *images, int record, uint64_t until_ms,
@@ -206,19 +299,11 @@ int transfer_send(struct wire *wire, const struct images *images, int record, ui
 		return transfer_say(rc, err);
 	if (files > IMAGES_FILES_MAX)
 		return iocom_err_set(err, -E2BIG, "it has more than %u images", IMAGES_FILES_MAX);
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return iocom_err_set(err, -ENOMEM, "out of memory");
-	s->wire = wire;
-	s->until_ms = until_ms;
-	s->squeeze = bytes > 2 * SQUEEZE_BLOCK ? squeeze_new() : NULL;
-	rc = send_all(s, images, record, bytes + files * FILE_OVERHEAD);
-	squeeze_free(s->squeeze);
-	free(s);
-	/* Who refuses says why before the connection ends. */
-	if (rc == -EPIPE || rc == -ECONNRESET)
-		return transfer_await(wire, until_ms, err);
-	return transfer_say(rc, err);
+	rc = transfer_open(&s, wire, bytes + files * FILE_OVERHEAD, 0, until_ms, err);
+	if (!rc)
+		rc = transfer_rest(s, images, record, err);
+	transfer_close(s);
+	return rc;
 }
 
 /* --- receiving --------------------------------------------------------------------------- */
@@ -228,7 +313,13 @@ struct transfer {
 	uint64_t files, record_left;
 	uint64_t left; /* of the file that comes */
 	int fd;	       /* of that; -1: none */
-	bool room, over;
+	int dir;       /* where the files of this round go; that of the images: it is the rest */
+	unsigned rounds;
+	uint64_t room_bytes; /* that were announced */
+	uint64_t room_left;  /* of these, for this part: the rounds, or the rest */
+	bool room, last, over;
+	bool offered;  /* rounds may come */
+	bool recorded; /* that file is output that it has written, and goes to the disk */
 	struct wire *wire;
 	uint64_t until_ms;
 	struct squeeze *squeeze; /* NULL: there is none */
@@ -242,10 +333,27 @@ static bool transfer_name_valid(const char *name)
 				 "0123456789-._")] == 0;
 }
 
+/* Makes room for the rounds, too, if that is wanted and there is memory for them, and says so. */
+static int take_room_rounds(struct transfer *t, struct iocom_err *err)
+{
+	uint64_t bytes = t->room_bytes;
+	struct iocom_err none = {0};
+
+	if (t->into->rounds && bytes <= t->into->most_bytes / 4 &&
+	    !images_make(t->into->images, TRANSFER_ROUNDS_BYTES(bytes) + bytes + LOG_BYTES,
+			 &none)) {
+		t->offered = true;
+		(void)transfer_frame(t->wire, FRAME_MOVE_BEGIN, NULL, NULL, 0, t->until_ms);
+		return 0;
+	}
+	return images_make(t->into->images, bytes + LOG_BYTES, err);
+}
+
 static int transfer_take_room(struct transfer *t, const uint8_t *data, size_t length,
 			      struct iocom_err *err)
 {
 	uint64_t bytes;
+	int rc;
 
 	if (t->room || length != NUMBER_BYTES)
 		return -EBADMSG;
@@ -256,12 +364,62 @@ static int transfer_take_room(struct transfer *t, const uint8_t *data, size_t le
 				     (unsigned long long)(bytes >> 20),
 				     (unsigned long long)(t->into->most_bytes >> 20));
 	t->room = true;
+	t->room_bytes = t->room_left = bytes;
 	t->squeeze = squeeze_new();
 	/* If that fails, the next frame does not come either. */
 	if (t->squeeze)
 		(void)transfer_frame(t->wire, TRANSFER_UNPACKS, NULL, NULL, 0, t->until_ms);
-	/* criu writes its log beside them. */
-	return images_make(t->into->images, bytes + (4u << 20), err);
+	rc = take_room_rounds(t, err);
+	t->dir = t->into->images->fd;
+	return rc;
+}
+
+static int transfer_link(int dir, const char *before, unsigned number)
+{
+	char name[TRANSFER_ROUND_NAME], target[TRANSFER_ROUND_NAME + 4];
+
+	transfer_round_name(name, number);
+	snprintf(target, sizeof(target), "%s%s", before, name);
+	return symlinkat(target, dir, PARENT_LINK) ? -errno : 0;
+}
+
+static void transfer_leave_round(struct transfer *t)
+{
+	if (t->fd >= 0)
+		close(t->fd);
+	t->fd = -1;
+	if (t->dir >= 0 && t->dir != t->into->images->fd)
+		close(t->dir);
+	t->dir = t->into->images->fd;
+}
+
+static int transfer_take_round(struct transfer *t, size_t length)
+{
+	char name[TRANSFER_ROUND_NAME];
+
+	if (!t->offered || t->left || t->last || length || t->rounds >= TRANSFER_ROUNDS_MAX ||
+	    (!t->rounds && t->files))
+		return -EBADMSG;
+	if (!t->rounds)
+		t->room_left = TRANSFER_ROUNDS_BYTES(t->room_bytes);
+	transfer_leave_round(t);
+	transfer_round_name(name, ++t->rounds);
+	if (mkdirat(t->dir, name, 0700))
+		return -errno;
+	t->dir = openat(t->dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (t->dir < 0)
+		return -errno;
+	return t->rounds > 1 ? transfer_link(t->dir, "../", t->rounds - 1) : 0;
+}
+
+static int transfer_take_last(struct transfer *t, size_t length)
+{
+	if (!t->rounds || t->left || t->last || length)
+		return -EBADMSG;
+	transfer_leave_round(t);
+	t->last = true;
+	t->room_left = t->room_bytes;
+	return transfer_link(t->dir, "", t->rounds);
 }
 
 static int transfer_take_file(struct transfer *t, const uint8_t *data, size_t length,
@@ -282,18 +440,25 @@ static int transfer_take_file(struct transfer *t, const uint8_t *data, size_t le
 		return iocom_err_set(err, -ENOTSUP, "it has a deleted file open");
 	if (t->fd >= 0)
 		close(t->fd);
+	t->fd = -1;
 	t->left = wire_u64(data);
-	dir = t->into->images->fd;
+	dir = t->dir;
 	at = name;
-	if (!strncmp(name, TRANSFER_RECORD, strlen(TRANSFER_RECORD))) {
+	t->recorded = !strncmp(name, TRANSFER_RECORD, strlen(TRANSFER_RECORD));
+	if (t->recorded) {
 		at += strlen(TRANSFER_RECORD);
 		dir = t->into->record;
-		if (dir < 0 || (strcmp(at, RECORD_OUT) != 0 && strcmp(at, RECORD_ERR) != 0))
+		if (dir < 0 || t->dir != t->into->images->fd ||
+		    (strcmp(at, RECORD_OUT) != 0 && strcmp(at, RECORD_ERR) != 0))
 			return -EBADMSG;
 		if (t->left > t->record_left)
 			return iocom_err_set(err, -ENOSPC,
 					     "this node keeps less output than it has written");
 		t->record_left -= t->left;
+	} else if (t->left > t->room_left) {
+		return -ENOSPC;
+	} else {
+		t->room_left -= t->left;
 	}
 	t->fd = openat(dir, at, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return t->fd >= 0 ? 0 : errno == EEXIST ? -EBADMSG : -errno;
@@ -329,9 +494,14 @@ static int transfer_take(struct transfer *t, const uint8_t *payload, size_t leng
 		return transfer_take_bytes(t, payload + 1, length - 1);
 	case TRANSFER_PACKED:
 		return transfer_take_packed(t, payload + 1, length - 1);
+	case TRANSFER_ROUND:
+		return transfer_take_round(t, length - 1);
+	case TRANSFER_LAST:
+		return transfer_take_last(t, length - 1);
 	case TRANSFER_END:
 		t->over = true;
-		return t->room && !t->left && length == 1 ? 0 : -EBADMSG;
+		return t->room && !t->left && length == 1 && t->last == (t->rounds > 0) ? 0
+											: -EBADMSG;
 	default:
 		return -EBADMSG;
 	}
@@ -362,6 +532,7 @@ int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64
 	struct transfer t = {.into = into,
 			     .record_left = into->record_bytes,
 			     .fd = -1,
+			     .dir = -1,
 			     .wire = wire,
 			     .until_ms = until_ms};
 	const uint8_t *payload;
@@ -375,8 +546,7 @@ int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64
 		if (!rc)
 			rc = transfer_take(&t, payload, length, err);
 	}
-	if (t.fd >= 0)
-		close(t.fd);
+	transfer_leave_round(&t);
 	squeeze_free(t.squeeze);
 	if (!rc)
 		return 0;
@@ -385,6 +555,8 @@ int transfer_receive(struct wire *wire, const struct transfer_into *into, uint64
 		return rc;
 	if (rc == -EBADMSG)
 		return iocom_err_set(err, rc, "the other node sent what is no job that moves");
+	if (rc == -ENOSPC && t.recorded)
+		return iocom_err_set(err, rc, "the disk there has no room for its output");
 	if (rc == -ENOSPC)
 		return iocom_err_set(err, rc, "its images are larger than was announced");
 	return transfer_say(rc, err);

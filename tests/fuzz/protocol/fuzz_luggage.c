@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /*
  * What goes along with a job that moves: what is accepted is within the bounds that its shim relies
- * on, names nothing but pipes to criu, and packing it again gives the same bytes.
+ * on, names nothing but pipes and a terminal to criu, and packing it again gives the same bytes.
  */
 #include <ctype.h>
 
@@ -11,7 +11,8 @@
 bool sample(int n, FILE *out)
 {
 	static uint8_t bytes[] = {'7', '\n', 0};
-	const struct luggage luggage = {
+	static uint8_t typed[] = {TYPED_CHARACTER, 'x', TYPED_LINE, '\n', TYPED_END, 0};
+	struct luggage luggage = {
 		.job = "a-0f-7",
 		.owner = "00112233445566778899aabbccddeeff",
 		.start_ns = 5,
@@ -30,10 +31,20 @@ bool sample(int n, FILE *out)
 	};
 	msgpack_sbuffer buffer;
 
+	if (n) {
+		luggage.pipes[0].open = luggage.pipes[1].open = false;
+		luggage.tty = (struct luggage_tty){.open = true,
+						   .name = "tty[8803:1a]",
+						   .size = {24, 80, 0, 0},
+						   .lines = true,
+						   .last = 'x',
+						   .typed = {typed, sizeof(typed)},
+						   .output = {bytes, 2}};
+	}
 	luggage_pack(&luggage, &buffer);
 	fwrite(buffer.data, 1, buffer.size, out);
 	msgpack_sbuffer_destroy(&buffer);
-	return !n;
+	return n < 2;
 }
 
 FUZZ_SAMPLES
@@ -46,6 +57,21 @@ static void check_pipe(const struct luggage_pipe *pipe)
 	must(!strncmp(pipe->name, "pipe:[", 6) && isdigit((unsigned char)pipe->name[6]));
 	must(pipe->name[strlen(pipe->name) - 1] == ']' && !strpbrk(pipe->name, "/ ,;"));
 	must(pipe->room && pipe->room <= LUGGAGE_PIPE_MAX && pipe->held.length <= pipe->room);
+}
+
+static void check_tty(const struct luggage *luggage)
+{
+	const struct luggage_tty *tty = &luggage->tty;
+
+	if (!tty->open)
+		return;
+	must_end(tty->name, sizeof(tty->name));
+	must(!strncmp(tty->name, "tty[", 4) && tty->name[strlen(tty->name) - 1] == ']');
+	must(strspn(tty->name + 4, "0123456789abcdef:") == strlen(tty->name) - 5);
+	must(typed_valid(&tty->typed, tty->lines) && tty->typed.length <= 2 * TYPED_MAX);
+	must(tty->output.length <= LUGGAGE_SHOWN_MAX);
+	for (size_t i = 0; i < FRAME_STREAMS; i++)
+		must(!luggage->pipes[i].open);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -61,6 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(luggage.input.length <= FRAME_WINDOW);
 	for (size_t i = 0; i < LUGGAGE_PIPES; i++)
 		check_pipe(&luggage.pipes[i]);
+	check_tty(&luggage);
 	for (size_t i = 1; i < FRAME_STREAMS; i++)
 		must(luggage.kept[i].bytes.length <= FRAME_WINDOW &&
 		     luggage.kept[i].start <= INT64_MAX);
