@@ -18,7 +18,8 @@
 int cgroup_freeze(const struct cgroup *group, unsigned limit_ms);
 /* Returns whether all of GROUP is frozen now. */
 bool cgroup_frozen(const struct cgroup *group);
-/* Returns how many processes GROUP has; those that have ended and nobody has waited for are none. */
+/* Returns how many processes GROUP has; those that have ended and nobody has waited for are none.
+ */
 unsigned cgroup_processes(const struct cgroup *group);
 /* Returns 0 or negative errno. */
 int cgroup_thaw(const struct cgroup *group);

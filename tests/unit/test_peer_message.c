@@ -309,8 +309,7 @@ static bool may_lack(const msgpack_object *key)
 	       is_key(key, "read_kb") || is_key(key, "written_kb") || is_key(key, "alone_ms") ||
 	       is_key(key, "netfs_read_kb") || is_key(key, "netfs_written_kb") ||
 	       is_key(key, "stopped") || is_key(key, "gang_tasks") ||
-	       is_key(key, "oversubscribe") || is_key(key, "move") ||
-	       is_key(key, "processor");
+	       is_key(key, "oversubscribe") || is_key(key, "move") || is_key(key, "processor");
 }
 
 /* A renewal has no fields to read, and lists may be empty. */
