@@ -37,6 +37,7 @@ static const char help[] =
 	"  --bring PATH    fetch this file or directory when a worker elsewhere ends,\n"
 	"                  as in iocom run; --data PATH goes along with each worker\n"
 	"  --env all|none|LIST  the environment that commands get, as in iocom run\n"
+	"  --migratable    a worker may move with what it runs: iocom migrate\n"
 	"  --run-dir DIR   the agent's directory [/run/iocom, or $IOCOM_RUN_DIR]\n";
 
 static const char help_status[] =
@@ -54,7 +55,7 @@ struct batch {
 	struct placement_request request; /* we check it here and pass it on as given */
 	char *words[WORDS_MAX];
 	size_t nwords;
-	bool here, worker, resume, force;
+	bool here, worker, resume, force, migratable;
 	const char *log; /* the log's file name */
 	char self[PATH_MAX];
 	char worker_of[512]; /* option for `iocom run`: the worker's name in listings */
@@ -68,6 +69,7 @@ enum {
 	OPTION_RESUME,
 	OPTION_FORCE,
 	OPTION_HERE,
+	OPTION_MIGRATABLE,
 	OPTION_WORKER
 };
 
@@ -185,6 +187,9 @@ static int cmd_batch_take_option(struct batch *b, int option, const char *name, 
 	case OPTION_HERE:
 		b->here = true;
 		return 0;
+	case OPTION_MIGRATABLE:
+		b->migratable = true;
+		return 0;
 	case OPTION_WORKER:
 		b->worker = true;
 		return 0;
@@ -206,6 +211,7 @@ static int cmd_batch_parse(struct batch *b, int argc, char **argv, struct iocom_
 		{"quiet", no_argument, NULL, 'q'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"here", no_argument, NULL, OPTION_HERE},
+		{"migratable", no_argument, NULL, OPTION_MIGRATABLE},
 		{"worker", no_argument, NULL, OPTION_WORKER}, /* internal: act as a worker */
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -241,6 +247,10 @@ static int make_argv(struct batch *b, struct iocom_err *err)
 		return iocom_err_set(err, -errno, "cannot find this program: %s", strerror(errno));
 	b->self[n] = 0;
 	b->pool.placed = !b->here;
+	if (b->here && b->migratable)
+		return iocom_err_set(err, -EINVAL, "--migratable does not go with --here");
+	if (b->migratable && add_word(b, "--migratable", err))
+		return -EINVAL;
 	if (!b->here && add_word(b, b->worker_of, err))
 		return iocom_err_set(err, -ENOMEM, "out of memory");
 	if (!b->here && !*b->request.ask.class_name && add_word(b, "--class=batch", err))

@@ -251,9 +251,6 @@ static int cmd_run_parse(struct run *run, int argc, char **argv, struct iocom_er
 		return rc;
 	if (run->pty && run->request.ask.restarts >= 0)
 		return iocom_err_set(err, -EINVAL, "--pty and --restartable do not go together");
-	if (run->migratable && run->request.ask.restarts >= 0)
-		return iocom_err_set(err, -EINVAL,
-				     "--migratable and --restartable do not go together");
 	rc = data_names_check(&run->request.names,
 			      run->multi.nodes ? "-N"
 			      : run->detach    ? "--detach"

@@ -49,7 +49,10 @@ static void lease(struct guest *guest, const struct job_order *order, struct pee
 	job->order.keyed = true;
 	make_nonce(job->nonce);
 	job->lease_until_ns = loop_boot_ns(guest->base->loop) + JOBS_LEASE_NS;
-	job->lease.until_ns = loop_boot_ns(guest->base->loop) + order->lease_ms * CLOCK_NS_PER_MS;
+	/* The lease of a job that moves here begins when it may run (guest_lease.c). */
+	if (!order->move)
+		job->lease.until_ns =
+			loop_boot_ns(guest->base->loop) + order->lease_ms * CLOCK_NS_PER_MS;
 	g->granted = true;
 	strcpy(g->nonce, job->nonce);
 }

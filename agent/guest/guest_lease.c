@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/shim/lease.h"
 #include "user/clock.h"
 
 /* By then the shim should have killed the job; checked each second, within the margin. */
@@ -20,7 +21,9 @@ struct asking {
 
 uint64_t guest_lease_until_ms(const struct job *job)
 {
-	return job->order.lease_ms ? job->lease.until_ns / CLOCK_NS_PER_MS : 0;
+	if (!job->order.lease_ms)
+		return 0;
+	return job->lease.until_ns ? job->lease.until_ns / CLOCK_NS_PER_MS : LEASE_NONE_YET;
 }
 
 static void tell_shim(struct guest *guest, struct job *job, uint64_t until_ms)
@@ -69,13 +72,14 @@ static void guest_lease_answered(void *arg, int rc, const struct peer_answer *an
 		if (until_ns > job->lease.until_ns)
 			job->lease.until_ns = until_ns;
 		tell_shim(guest, job, guest_lease_until_ms(job));
+		guest_move_leased(guest, job);
 	} else {
 		fenced(guest, job, answer->text);
 	}
 	free(q);
 }
 
-static void guest_lease_ask(struct guest *guest, struct job *job)
+void guest_lease_ask(struct guest *guest, struct job *job)
 {
 	const struct job_order *o = &job->order;
 	struct peer_request request = {.type = PEER_RENEW, .renew.lease_ms = o->lease_ms};
@@ -99,6 +103,13 @@ static void guest_lease_ask(struct guest *guest, struct job *job)
 		log_write(guest->base->log, LOG_L_WARNING, "cannot renew the lease of job %s: %s",
 			  o->job, err.text);
 	free(q);
+}
+
+bool guest_lease_runs(const struct guest *guest, const struct job *job)
+{
+	uint64_t lease_ns = job->order.lease_ms * CLOCK_NS_PER_MS;
+
+	return !lease_ns || job->lease.until_ns > loop_boot_ns(guest->base->loop) + lease_ns / 2;
 }
 
 /* The lease is over: the shim kills the job; if the shim is stopped or dead, we do. */
@@ -136,7 +147,7 @@ void guest_lease_chores(struct guest *guest)
 	uint64_t now = loop_boot_ns(guest->base->loop);
 
 	for (struct job *job = guest->jobs.first; job; job = job->next) {
-		if (!job->order.lease_ms ||
+		if (!job->order.lease_ms || guest_move_waits(job) ||
 		    (job->state != JOB_RUNNING && job->state != JOB_LAUNCHING))
 			continue;
 		/*

@@ -37,8 +37,6 @@ static const char *move_hindrance(const struct job *job)
 		return "it is on its way already";
 	if (job->order.gang_tasks)
 		return "it is a part of a parallel job";
-	if (job->order.lease_ms)
-		return "it is restartable: home would run it again meanwhile";
 	if (job->order.data)
 		return "its data went along with it to this node";
 	return NULL;
@@ -344,6 +342,15 @@ static void move_obey(struct move_question *q, struct job *job, enum peer_decisi
 	bool fits = job->move.said.there ? decision == PEER_GO || decision == PEER_ABORT
 					 : decision == PEER_STAY || decision == PEER_LEAVE;
 
+	/* It may run when home says so, and has renewed its lease for this node. */
+	if (decision == PEER_GO && fits && !guest_lease_runs(q->guest, job)) {
+		job->move.asking = false;
+		job->move.asked_ns = loop_boot_ns(q->guest->base->loop);
+		if (!job->lease.asking && !job->lease.fenced)
+			guest_lease_ask(q->guest, job);
+		free(q);
+		return;
+	}
 	job->move.asking = fits;
 	if (fits && !job->move.told)
 		job->move.told_ns = loop_boot_ns(q->guest->base->loop);
@@ -390,6 +397,12 @@ static void move_ask_home(struct guest *guest, struct job *job)
 		return;
 	job->move.asking = false;
 	free(q);
+}
+
+void guest_move_leased(struct guest *guest, struct job *job)
+{
+	if (job->move.held && job->move.said.there && !job->move.told && !job->move.asking)
+		move_ask_home(guest, job);
 }
 
 void guest_move_held(struct guest *guest, struct job *job, const struct launch_event *e)
@@ -465,6 +478,12 @@ bool guest_move_never_ran(const struct job *job)
 	bool coming = job->order.move && job->state == JOB_LAUNCHING && !job->found;
 
 	return !job->move.told && (coming || (job->move.held && job->move.said.there));
+}
+
+bool guest_move_waits(const struct job *job)
+{
+	return job->order.move && (job->state == JOB_LAUNCHING ||
+				   (job->move.held && job->move.said.there && !job->move.told));
 }
 
 const char *guest_move_hindrance(const struct job *job)

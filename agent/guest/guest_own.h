@@ -188,6 +188,10 @@ void guest_owner_chores(struct guest *guest);
 
 /* JOB's shim says that it holds the job, or that it could not move. */
 void guest_move_held(struct guest *guest, struct job *job, const struct launch_event *event);
+/* JOB has a lease here: if it waits for that, it may run. */
+void guest_move_leased(struct guest *guest, struct job *job);
+/* Returns true if JOB came by a move and may not run yet. */
+bool guest_move_waits(const struct job *job);
 /* Asks homes again. */
 void guest_move_chores(struct guest *guest);
 void guest_move_stop(struct guest *guest);
@@ -206,9 +210,13 @@ bool guest_move_stayed(const struct job *job);
 
 /* Renews due leases, and kills jobs that outlived theirs.  Once a second. */
 void guest_lease_chores(struct guest *guest);
+/* Asks JOB's home to renew its lease. */
+void guest_lease_ask(struct guest *guest, struct job *job);
+/* Returns true if JOB needs no lease, or has one that does not end soon. */
+bool guest_lease_runs(const struct guest *guest, const struct job *job);
 /* Takes the lease from the shim's event: it has started, answers a new agent, or has renewed. */
 void guest_lease_told(struct job *job, const struct launch_event *said);
-/* When the job's lease ends, CLOCK_BOOTTIME in ms; 0: it has none. */
+/* When the job's lease ends, CLOCK_BOOTTIME in ms; 0: it needs none; LEASE_NONE_YET. */
 uint64_t guest_lease_until_ms(const struct job *job);
 
 #endif

@@ -183,9 +183,11 @@ static void start_held_refuse(struct start_held *held, const struct iocom_err *e
 }
 
 /* Home may have given JOB up while its start waited, and may run it elsewhere. */
-static bool start_held_is_late(const struct guest *guest, const struct job *job)
+static bool start_is_late(const struct guest *guest, const struct job *job)
 {
-	return job->order.lease_ms && loop_boot_ns(guest->base->loop) >= job->lease.until_ns;
+	/* The lease of a job that moves here begins later. */
+	return job->order.lease_ms && !job->order.move &&
+	       loop_boot_ns(guest->base->loop) >= job->lease.until_ns;
 }
 
 static void start_held_durable(void *arg, int rc)
@@ -202,7 +204,7 @@ static void start_held_durable(void *arg, int rc)
 			"not begin",
 			guest->base->set->name, strerror(-rc));
 		guest_never_launched(guest, job, &err);
-	} else if (job && start_held_is_late(guest, job)) {
+	} else if (job && start_is_late(guest, job)) {
 		rc = iocom_err_set(&err, -EACCES,
 				   "the disk of node %s was slower than the lease of job %s, which "
 				   "is over, so the job does not begin",
@@ -310,7 +312,7 @@ static int guest_start_lease(struct guest *guest, const struct spec *spec, struc
 			"used, or was never granted",
 			guest->base->set->name, spec->job, (int)(JOBS_LEASE_NS / CLOCK_NS_PER_S));
 	/* Home counts the lease from the grant: it may have given the job up by now. */
-	if (job->order.lease_ms && loop_boot_ns(guest->base->loop) >= job->lease.until_ns)
+	if (start_is_late(guest, job))
 		return iocom_err_set(err, -EACCES,
 				     "the job stream came too late: the lease of job %s is over",
 				     spec->job);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/base/places.h"
+#include "agent/home/home_move.h"
 #include "user/clock.h"
 
 #define ASK_AGAIN_MS 1000
@@ -75,16 +76,22 @@ static uint64_t free_ns(const struct lease_held *l)
 void lease_expire(struct home *home)
 {
 	uint64_t now = loop_boot_ns(home->base->loop);
+	char job[SPEC_JOB_MAX];
 
 	for (struct lease_held *l = home->leases, *next; l; l = next) {
 		next = l->next;
+		/* Both nodes hold a job that is on its way, and ask what becomes of it. */
+		if (home_move_is_open(home, l->job))
+			l->until_ns = now + l->lease_ms * CLOCK_NS_PER_MS;
 		if (now < free_ns(l))
 			continue;
 		home->base->counters->leases_lost++;
 		log_write(home->base->log, LOG_L_WARNING,
 			  "the lease of job %s is over: not renewed for %u s", l->job,
 			  l->lease_ms / 1000);
-		lease_ended(home, l->job);
+		memcpy(job, l->job, sizeof(job));
+		lease_ended(home, job);
+		home_move_lost(home, job);
 	}
 }
 
@@ -167,6 +174,52 @@ int lease_placed(struct home *home, const struct job_order *order)
 {
 	return hold(home, order->job, order->uid, order->lease_ms,
 		    order->renews ? order->secret : NULL);
+}
+
+int lease_may_move(struct home *home, struct job_order *order, const char *node,
+		   struct iocom_err *err)
+{
+	bool own = !strcmp(node, home->base->set->name);
+	struct journal_lease lease;
+	int rc = journal_lease_get(home->journal, order->job, &lease, err);
+
+	if (rc == -ENOENT)
+		return 0;
+	if (!rc && !own && !lease_find(home, order->job))
+		rc = lease_room(home, lease.uid, "", err);
+	order->renews = !own;
+	order->lease_ms = own ? 0 : (uint32_t)(home->base->set->lease_s * 1000);
+	return rc;
+}
+
+int lease_hand_on(struct home *home, const char *job, const char *node,
+		  const uint8_t secret[RENEWAL_SECRET], struct iocom_err *err)
+{
+	uint8_t nobodys[SECRET_BYTES];
+	struct journal_lease lease;
+	int rc = journal_lease_get(home->journal, job, &lease, err);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	secret_new(nobodys);
+	rc = journal_lease_hand_on(home->journal, job, secret ? secret : nobodys, err);
+	if (rc)
+		return rc;
+	lease_ended(home, job);
+	if (!strcmp(node, home->base->set->name))
+		return 0; /* it needs none here */
+	rc = hold(home, job, lease.uid, (uint32_t)(home->base->set->lease_s * 1000), secret);
+	return rc ? iocom_err_set(err, rc, "out of memory") : 0;
+}
+
+bool lease_is_lost(struct home *home, const char *job, const char *node)
+{
+	struct journal_lease lease;
+
+	if (journal_lease_get(home->journal, job, &lease, NULL))
+		return false;
+	return lease.ended || lease.next[0] ||
+	       (strcmp(node, home->base->set->name) != 0 && !lease_find(home, job));
 }
 
 int lease_renew(struct home *home, const char *from, const char *job, struct iocom_err *err)

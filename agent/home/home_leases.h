@@ -52,6 +52,21 @@ int lease_placed(struct home *home, const struct job_order *order);
  * lease.
  */
 int lease_renew(struct home *home, const char *from, const char *job, struct iocom_err *err);
+/*
+ * JOB, whose ORDER has a secret of its own, may move to NODE: ORDER gets what its lease there will
+ * need.  Returns 0; -EAGAIN with the reason in ERR: too many jobs have leases.
+ */
+int lease_may_move(struct home *home, struct job_order *order, const char *node,
+		   struct iocom_err *err);
+/*
+ * JOB goes on at NODE, and a shim with SECRET renews its lease there; NULL: none can, only that
+ * node's agent.  Does nothing if JOB has no lease.  Returns 0 or negative errno with the reason in
+ * ERR.
+ */
+int lease_hand_on(struct home *home, const char *job, const char *node,
+		  const uint8_t secret[RENEWAL_SECRET], struct iocom_err *err);
+/* Returns true if JOB was given up, or may be: it must not go on at NODE. */
+bool lease_is_lost(struct home *home, const char *job, const char *node);
 /* Drops leases that are over, margin included: they are never renewed.  Once a second. */
 void lease_expire(struct home *home);
 /* Ends JOB's lease, because JOB is over. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/home/home_leases.h"
 #include "agent/home/home_move_own.h"
 #include "user/clock.h"
 
@@ -34,6 +35,13 @@ bool home_is_moving(const struct home *home, const char *job)
 	const struct home_moving *m = moving_find(home, job);
 
 	return m && m->move.number && !m->over && strcmp(m->move.state, "aborted") != 0;
+}
+
+bool home_move_is_open(const struct home *home, const char *job)
+{
+	const struct home_moving *m = moving_find(home, job);
+
+	return m && !m->decided && !m->over;
 }
 
 struct home_moving *moving_new(struct home *home, const char *job, const struct journal_move *move)
@@ -64,6 +72,7 @@ void moving_free(struct home_moving *m)
 	if (m->order)
 		job_order_forget(m->order);
 	free(m->order);
+	explicit_bzero(m->secret, sizeof(m->secret));
 	free(m);
 }
 
@@ -134,6 +143,32 @@ static void moving_await_disk(struct home_moving *m)
 		moving_durable(m, 0);
 }
 
+/*
+ * M goes on there, at the target, or again at the source, and its lease with it.  A journal that
+ * fails leaves a lease that nobody renews: the job ends, and runs again.
+ */
+static void moving_hand_lease_on(struct home_moving *m, bool there)
+{
+	const struct lease_held *l = lease_find(m->home, m->job);
+	const struct job_order *order = m->order;
+	struct iocom_err err = {0};
+	int rc;
+
+	if (there) {
+		m->keyed = l && l->renews;
+		if (m->keyed)
+			memcpy(m->secret, l->secret, sizeof(m->secret));
+		/* If an earlier agent asked, what it knew of the shim there is lost. */
+		rc = lease_hand_on(m->home, m->job, m->move.target,
+				   order && order->renews ? order->secret : NULL, &err);
+	} else {
+		rc = lease_hand_on(m->home, m->job, m->move.source, m->keyed ? m->secret : NULL,
+				   &err);
+	}
+	if (rc)
+		base_journal_failed(m->home->base, &err);
+}
+
 /* Decides M, once.  Returns 0 or negative errno. */
 static int moving_decide(struct home_moving *m, const char *state, const char *why,
 			 struct iocom_err *err)
@@ -151,6 +186,8 @@ static int moving_decide(struct home_moving *m, const char *state, const char *w
 	rc = journal_move_decide(m->home->journal, m->job, &move, err);
 	if (rc)
 		return rc;
+	if (!strcmp(state, "resumed"))
+		moving_hand_lease_on(m, true);
 	m->move = move;
 	m->decided = true;
 	log_write(m->home->base->log, LOG_L_INFO, "job %s %s from %s to %s%s%.200s", m->job,
@@ -291,6 +328,14 @@ void home_move_started(struct home *home, const char *job, const char *from)
 		moving_over(m);
 }
 
+void home_move_lost(struct home *home, const char *job)
+{
+	struct home_moving *m = moving_find(home, job);
+
+	if (m && m->decided && m->durable && !m->over)
+		moving_over(m);
+}
+
 /* It was to go on there and never did, and its source has not been told to leave. */
 static bool moving_undo(struct home_moving *m, const char *why)
 {
@@ -299,8 +344,11 @@ static bool moving_undo(struct home_moving *m, const char *why)
 
 	snprintf(move.state, sizeof(move.state), "aborted");
 	snprintf(move.text, sizeof(move.text), "%s", why);
-	if (journal_move_undo(m->home->journal, m->job, &move, &err))
+	/* A lease that is over may have been given to another attempt, or will be. */
+	if (lease_is_lost(m->home, m->job, m->move.target) ||
+	    journal_move_undo(m->home->journal, m->job, &move, &err))
 		return false;
+	moving_hand_lease_on(m, false);
 	m->move = move;
 	moving_await_disk(m);
 	return true;
@@ -318,8 +366,9 @@ bool home_move_failed_there(struct home *home, const char *job, const char *from
 		return false;
 	snprintf(text, sizeof(text), "%.200s", *why ? why : "the other node lost it");
 	m = moving_find(home, job);
-	if (!strcmp(move.state, "resumed") && m && m->decided && !m->runs && never)
-		return moving_undo(m, text);
+	if (!strcmp(move.state, "resumed") && m && m->decided && !m->runs && never &&
+	    moving_undo(m, text))
+		return true;
 	if (!strcmp(move.state, "resumed")) {
 		home_move_started(home, job, from); /* it did, or is lost: the source may leave */
 		return false;

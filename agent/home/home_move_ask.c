@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/cluster/cluster_view.h"
+#include "agent/home/home_leases.h"
 #include "agent/home/home_move_own.h"
 #include "user/clock.h"
 #include "user/pack.h"
@@ -135,6 +136,9 @@ static int moving_try(struct home_moving *m, struct iocom_err *err)
 	/* One that refused must not know the secret of the next. */
 	secret_new(m->order->secret);
 	m->order->keyed = true;
+	rc = lease_may_move(m->home, m->order, m->move.target, err);
+	if (rc)
+		return rc;
 	memcpy(request.job, m->job, sizeof(request.job));
 	request.order = m->order;
 	return moving_ask(m, m->move.target, &request, moving_admitted, err);

@@ -27,6 +27,9 @@ struct home_moving {
 	/* Questions of the two nodes that wait for the decision; 0: none. */
 	uint64_t source_ticket, target_ticket;
 	bool decided;
+	/* Of its lease, before it was handed on: who renewed it.  An undone move gives it back. */
+	bool keyed;
+	uint8_t secret[RENEWAL_SECRET];
 	bool durable;		  /* the disk has the decision */
 	bool runs;		  /* at the target: the source may leave */
 	bool over;		  /* all is told */

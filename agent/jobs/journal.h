@@ -339,6 +339,12 @@ int journal_lease_last(struct journal *j, char job[SPEC_JOB_MAX], struct iocom_e
 int journal_lease_secret(struct journal *j, const char *job, uint8_t secret[RENEWAL_SECRET],
 			 struct iocom_err *err);
 /*
+ * The job has moved: from now on a shim with SECRET renews its lease, and no other.  Returns 0;
+ * -EIO.
+ */
+int journal_lease_hand_on(struct journal *j, const char *job, const uint8_t secret[RENEWAL_SECRET],
+			  struct iocom_err *err);
+/*
  * Notes that the shim with that secret used NUMBER.  Returns 0; -EALREADY: it is not larger than
  * those before; -EIO.
  */

@@ -18,6 +18,13 @@ int journal_lease_begin(struct journal *j, const char *job, const char *first, u
 			      (size_t)RENEWAL_SECRET);
 }
 
+int journal_lease_hand_on(struct journal *j, const char *job, const uint8_t secret[RENEWAL_SECRET],
+			  struct iocom_err *err)
+{
+	return journal_change(j, err, "UPDATE lease SET secret=?2, number=0 WHERE job=?1", "sb",
+			      job, secret, (size_t)RENEWAL_SECRET);
+}
+
 int journal_lease_fence(struct journal *j, const char *job, const char *next, uint64_t now_ns,
 			struct iocom_err *err)
 {

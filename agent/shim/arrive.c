@@ -339,7 +339,11 @@ static int await_word(struct arrival *a, struct iocom_err *err)
 			leash_hear(&shim->leash, &shim->lease);
 		if (p[1].revents)
 			arrive_control(shim);
+		if (lease_given_up(&shim->lease))
+			return iocom_err_set(err, -ESTALE,
+					     "its home node has given it up and may run it again");
 	}
+	guard_tell(&shim->guard, shim->lease.until_ms);
 	leash_decided(&shim->leash);
 	return shim->leash.word == LEASH_GO
 		       ? 0
@@ -468,8 +472,6 @@ static int arrive_hold(struct arrival *a, struct iocom_err *err)
 	struct shim *shim = a->shim;
 	int rc = criu_find(&a->criu, shim->order.criu, err);
 
-	if (!rc && shim->lease.until_ms)
-		rc = iocom_err_set(err, -ENOTSUP, "a job with a lease does not move");
 	if (!rc)
 		(void)transfer_begin(&shim->client, a->until_ms); /* if it is gone, we notice */
 	if (!rc)

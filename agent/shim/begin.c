@@ -214,10 +214,12 @@ int shim_begin(struct shim *shim, struct iocom_err *err)
 		rc = begin_session(shim, &identity, err);
 	if (!rc && spec->data && !arrives)
 		rc = stage_take(shim, &identity, err);
-	if (!rc)
+	if (!rc && !arrives)
 		rc = begin_in_time(shim, err);
+	/* A job that arrives has its lease when it may run (arrive.h). */
 	if (!rc && shim->lease.until_ms)
-		rc = guard_begin(&shim->guard, &shim->group, shim->lease.until_ms, forget_keys,
+		rc = guard_begin(&shim->guard, &shim->group,
+				 arrives ? GUARD_NO_END_MS : shim->lease.until_ms, forget_keys,
 				 shim, err);
 	if (!rc)
 		rc = gang_prepare(&shim->gang, &launcher, spec, err);

@@ -39,8 +39,6 @@ static const char *depart_hindrance(const struct shim *shim)
 		return "its data went along with it to this node";
 	if (spec->gang)
 		return "it is a part of a parallel job";
-	if (shim->lease.until_ms)
-		return "it is restartable: home would run it again meanwhile";
 	if (!shim->started_ms || shim->main_ended || shim->child.status < 0)
 		return "it has ended";
 	if (shim->killed || shim->hung_up)

@@ -13,7 +13,9 @@
 #include "user/cgroup.h"
 #include "iocom/err.h"
 
-#define GUARD_LATE_MS 500 /* a shim that runs kills its job itself when the lease ends */
+#define GUARD_NO_END_MS (UINT64_MAX / 2)
+#define GUARD_NO_END_MS (UINT64_MAX / 2)
+#define GUARD_LATE_MS	500 /* a shim that runs kills its job itself when the lease ends */
 
 struct guard {
 	pid_t pid; /* 0: no guard */

@@ -14,11 +14,16 @@ void lease_hear(struct lease *lease, uint64_t until_ms)
 		lease->until_ms = until_ms;
 }
 
+bool lease_given_up(const struct lease *lease)
+{
+	return lease->until_ms == 1;
+}
+
 bool lease_over(struct lease *lease, uint64_t now_ms)
 {
 	if (!lease->until_ms || lease->why || now_ms < lease->until_ms)
 		return false;
-	lease->why = lease->until_ms == 1
+	lease->why = lease_given_up(lease)
 			     ? "its home node has given it up and may run it again elsewhere"
 			     : "its lease ran out: its home node did not answer; the job was ended "
 			       "and may run again";

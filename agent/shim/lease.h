@@ -22,14 +22,22 @@
 
 #define LEASE_WHY_MAX 160
 
+/*
+ * The lease of a job that moves here begins when it may run; until then it has this end, which is
+ * over.
+ */
+#define LEASE_NONE_YET 2
+
 struct lease {
-	uint64_t until_ms;	      /* 0: the job needs no lease */
+	uint64_t until_ms;	      /* 0: the job needs no lease; LEASE_NONE_YET: it has none */
 	const char *why;	      /* why the job was ended; NULL: it was not */
 	char expelled[LEASE_WHY_MAX]; /* why the owner expels the job; "": nobody does */
 };
 
 /* Takes UNTIL_MS of a message: a later end, or 0 if home has given the job to another node. */
 void lease_hear(struct lease *lease, uint64_t until_ms);
+/* Returns true if home has given the job to another node. */
+bool lease_given_up(const struct lease *lease);
 /* Returns true once, when the lease is over and the job must be killed. */
 bool lease_over(struct lease *lease, uint64_t now_ms);
 /* Call it when the grace for a lost client is over. Does nothing for a job without a lease. */

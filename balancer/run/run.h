@@ -284,9 +284,10 @@ int run_again(int (*ask)(void *arg, struct placement *answer, struct iocom_err *
 
 /*
  * run_stream closes its outputs at the end: OPTIONS get copies for a further attempt, and the time
- * within which home is asked about this one, whose lease lasts LEASE_MS.
+ * within which home is asked about this one, whose lease lasts LEASE_MS; 0: it has none where it
+ * began.  MOVES: it may be found where it moved.
  */
-void run_again_keep_outputs(struct run_stream_options *options, int lease_ms);
+void run_again_keep_outputs(struct run_stream_options *options, int lease_ms, bool moves);
 void run_again_drop_outputs(const struct run_stream_options *options);
 
 /* --- run_report.c: --status-fd, one JSON object a line --- */

@@ -15,7 +15,8 @@
 #include "balancer/client.h"
 #include "user/clock.h"
 
-#define WAIT_MAX_MS 5000
+#define WAIT_MAX_MS   5000
+#define FOLLOW_MIN_MS 10000 /* so long a job that can move is looked for where it was, and went */
 
 static void pause_ms(uint64_t ms)
 {
@@ -102,7 +103,7 @@ int run_again(int (*ask)(void *arg, struct placement *answer, struct iocom_err *
 	}
 }
 
-void run_again_keep_outputs(struct run_stream_options *options, int lease_ms)
+void run_again_keep_outputs(struct run_stream_options *options, int lease_ms, bool moves)
 {
 	for (int i = 1; i < 3; i++) {
 		int copy = fcntl(i, F_DUPFD_CLOEXEC, 3);
@@ -110,8 +111,13 @@ void run_again_keep_outputs(struct run_stream_options *options, int lease_ms)
 		if (copy >= 0)
 			options->stdio[i] = copy;
 	}
-	/* When the lease ends, ask home: it may have given this attempt up. */
-	if (lease_ms / 1000 < WIRE_SILENCE_S) {
+	/* When the lease ends, ask home: it may have given this attempt up, unless it moved. */
+	if (moves) {
+		uint32_t follow_ms = lease_ms > FOLLOW_MIN_MS ? (uint32_t)lease_ms : FOLLOW_MIN_MS;
+
+		if (options->again_ms > follow_ms)
+			options->again_ms = follow_ms;
+	} else if (lease_ms / 1000 < WIRE_SILENCE_S) {
 		options->patience_s = lease_ms ? lease_ms / 1000 + 1 : 0;
 		options->again = NULL;
 	} else if (options->again_ms > (uint32_t)lease_ms - WIRE_SILENCE_S * 1000) {

@@ -37,6 +37,7 @@ struct contact {
 	const struct run_target *target;
 	struct attach_ask *self;
 	struct run_follow follow; /* where the job went */
+	uint32_t again_ms;	  /* so long it is asked for */
 	bool said;
 };
 
@@ -79,7 +80,7 @@ static int run_job_ask_again(void *arg, const struct attach_ask *ask, struct rec
 	/* Of a gang one sentence says what became of it. */
 	if (!moved && !contact->said && (!contact->run->part || contact->run->verbose))
 		fprintf(stderr, "%s: contact with node %s was lost; trying for %g s\n",
-			contact->run->name, wanted.node, contact->run->grace_s);
+			contact->run->name, wanted.node, contact->again_ms / 1000.0);
 	contact->said = !moved;
 	return run_connect_attach(contact->target, &wanted, &fd, records, &err) ? -1 : fd;
 }
@@ -182,11 +183,13 @@ static int run_job_there(struct run *run, const struct placement *answer, const 
 	options.records = run_target_records(&target, &records);
 	run->stream = -1;
 	if (run->request.ask.restarts >= 0)
-		run_again_keep_outputs(&options, (int)answer->lease_ms);
+		run_again_keep_outputs(&options, (int)answer->lease_ms, run->migratable);
+	contact.again_ms = options.again_ms;
 	status = run_stream(&options, fd, result);
 	records_erase(&records);
 	explicit_bzero(target.key, sizeof(target.key));
 	run_follow_fini(&contact.follow);
+	memcpy(run->at, self.node, sizeof(run->at));
 	if (run->request.ask.restarts >= 0)
 		run_again_drop_outputs(&options);
 	if (result->state == RUN_LOST && run->request.ask.restarts < 0 && !result->signal &&
@@ -215,6 +218,7 @@ int run_job_placed(struct run *run, const struct placement *answer, struct iocom
 	struct spec spec = {0};
 	int status;
 
+	run->at[0] = 0;
 	if (run_place_name(run, answer, &spec, err)) {
 		run_report_end(&run->report, "failed", NULL, RUN_FAILED, err->text);
 		return -1;
@@ -285,7 +289,8 @@ static int run_job_next(struct run *run, struct placement *answer, int *status,
 		return 1;
 	}
 	fprintf(stderr, "%s: job %s was lost with node %s; attempt %d is job %s at node %s\n",
-		run->name, answer->job, answer->node, (int)next.attempt, next.job, next.node);
+		run->name, answer->job, *run->at ? run->at : answer->node, (int)next.attempt,
+		next.job, next.node);
 	placement_fini(answer);
 	*answer = next;
 	return 0;

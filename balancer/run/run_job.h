@@ -29,6 +29,7 @@ struct run {
 	const char *env_rule;
 	double grace_s;
 	int status_fd;
+	char at[IOCOM_NAME_MAX]; /* where the job was last; "": it did not begin */
 	bool json, verbose, detach, migratable, null;
 	bool worker; /* a worker of `iocom batch`, which prints the refusal itself */
 	bool kept;   /* we stay in the background to start further attempts */

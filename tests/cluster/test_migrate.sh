@@ -60,6 +60,57 @@ tap_is "and was told nothing" "$(cat "$PAIR/err")" ""
 explained=$(pair_on n1 explain "$job")
 tap_is "explain lists the moves" "$(grep -cE '^It moved from n[12] to n[12]: frozen for [0-9.]+ m?s, [0-9.]+ MB\.$' <<<"$explained")" 3
 
+# --- a worker of a batch, between its commands and in one ---
+for i in $(seq 0 39); do echo "echo $i; sleep 0.1"; done >"$PAIR/list"
+IOCOM_RUN_DIR=$PAIR/n1/run timeout 200 "$IOCOM_BUILD/iocom" batch -q -k -j 1 --node n1 --migratable "$PAIR/list" >"$PAIR/out" 2>"$PAIR/err" </dev/null &
+client=$!
+worker() { pair_on n1 jobs --json | jq -r '.jobs[] | select(.state == "running" and (.command | contains("worker"))) | .job'; }
+has_worker() { [ -n "$(worker)" ]; }
+until_true 20 has_worker
+job=$(worker)
+for to in n2 n1; do
+	sleep 0.5
+	tap_like "a worker moves to $to" "$(pair_on n1 migrate "$job" $to 2>&1)" "to $to: frozen for"
+done
+wait $client
+tap_is "its commands have ended well" $? 0
+tap_true "each once" whole "$PAIR/out" 40
+tap_is "and nothing was said" "$(cat "$PAIR/err")" ""
+tap_like "a worker here does not move" "$(pair_on n1 batch --here --migratable "$PAIR/list" 2>&1)" "^iocom batch: --migratable does not go with --here$"
+
+# --- a restartable job takes its lease along ---
+leased() { # N: counts to N, from home n1 at n1
+	IOCOM_RUN_DIR=$PAIR/n1/run timeout 200 "$IOCOM_BUILD/iocom" run --policy nlb --restartable --migratable --status-fd 3 -- sh -c "i=0; while [ \$i -lt $1 ]; do echo \$i; i=\$((i + 1)); sleep 0.01; done; exit 7" >"$PAIR/out" 2>"$PAIR/err" 3>"$PAIR/status" </dev/null &
+	client=$!
+	until_true 20 started
+	job=$(jq -r 'select(.job) | .job' "$PAIR/status" | head -n 1)
+}
+renewed() { pair_on n1 nodes --json | jq -r '.counters.leases_renewed'; }
+leased 1200
+before=$(renewed)
+for to in n2 n1 n2; do
+	sleep 0.5
+	tap_like "a restartable job moves to $to" "$(pair_on n1 migrate "$job" $to 2>&1)" "to $to: frozen for"
+done
+wait $client
+tap_is "it outlives its lease" $? 7
+tap_true "in one attempt" whole "$PAIR/out" 1200
+tap_is "and its client was told nothing" "$(cat "$PAIR/err")" ""
+tap_true "its lease was renewed where it was" test "$(renewed)" -ge $((before + 4))
+leased 500
+tap_like "one that is lost where it moved" "$(pair_on n1 migrate "$job" n2 2>&1)" "moved from n1 to n2"
+pair_stop n2 KILL
+while read -r root; do
+	# shellcheck disable=SC2046
+	kill -9 $(find "$root/$PAIR_SCOPE/n2" -name cgroup.procs -exec cat {} + 2>/dev/null) 2>/dev/null
+done < <(pair_groups)
+wait $client
+tap_is "runs again" $? 7
+tap_like "elsewhere, as attempt 2" "$(cat "$PAIR/err")" "job $job was lost with node n2; attempt 2 is job .* at node n1"
+tap_is "from its start, to its end" "$(grep -cx 0 "$PAIR/out") $(tail -n 1 "$PAIR/out")" "2 499"
+pair_mover n2
+until_true 20 pair_meet
+
 # --- from another home, and what is refused: it goes on where it is ---
 job=$(counts n2 n1 100000)
 sleep 0.3

@@ -87,7 +87,7 @@ pair_other() { [ "$1" = n1 ] && echo n2 || echo n1; }
 pair_mover() { # NODE [OPTION...]
 	local node=$1
 	shift
-	pair_agent "$node" "$(pair_other "$node")" --criu "$PAIR_CRIU" --allow-root yes "$@"
+	pair_agent "$node" "$(pair_other "$node")" --criu "$PAIR_CRIU" --allow-root yes --lease-s 5 "$@"
 }
 pair_meet() { pair_sees n1 2 && pair_sees n2 2; }
 # Begins two agents that move jobs of root to each other.

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/home/home_leases.h"
 #include "agent/home/home_move.h"
 #include "agent/home/home_own.h"
 #include "tests/unit/placement_fixture.h"
@@ -43,6 +44,8 @@ static struct {
 	enum peer_type type;
 	char node[IOCOM_NAME_MAX];
 	uint8_t secret[SECRET_BYTES];
+	uint32_t lease_ms;
+	bool renews;
 	peers_answered answered;
 	void *arg;
 } question;
@@ -81,8 +84,11 @@ static int ask(void *arg, const char *node, const char *address, uint16_t port,
 	question.answered = answered;
 	question.arg = answered_arg;
 	snprintf(question.node, sizeof(question.node), "%s", node);
-	if (request->type == PEER_ADMIT)
+	if (request->type == PEER_ADMIT) {
 		memcpy(question.secret, request->order->secret, sizeof(question.secret));
+		question.lease_ms = request->order->lease_ms;
+		question.renews = request->order->renews;
+	}
 	assert_string_equal(request->job, JOB);
 	return 0;
 }
@@ -517,6 +523,172 @@ static void test_source_loses_it_while_the_target_holds_it(void **state)
 	assert_string_equal(the_move()->state, "resumed");
 }
 
+/* --- a job with a lease
+ * ----------------------------------------------------------------------------
+ */
+
+/* The job is restartable, and its shim at n2 renews its lease with SECRET. */
+static void has_lease(uint8_t secret[SECRET_BYTES])
+{
+	struct job_order order = {.uid = USER, .lease_ms = 30000, .renews = true};
+
+	strcpy(order.job, JOB);
+	secret_new(secret);
+	memcpy(order.secret, secret, SECRET_BYTES);
+	assert_int_equal(journal_lease_begin(journal, JOB, JOB, 1, 3, 30000, secret, &err), 0);
+	assert_int_equal(lease_placed(home, &order), 0);
+}
+
+/* Returns whether a shim with SECRET, in its question NUMBER, has the lease renewed. */
+static bool renews(const uint8_t secret[SECRET_BYTES], uint64_t number)
+{
+	uint8_t key[SECRET_KEY], ask_[RENEWAL_ASK_MAX], got[RENEWAL_ANSWER];
+	bool renewed = false;
+	size_t n;
+
+	secret_derive(key, secret, SECRET_RENEWAL, JOB, "");
+	n = renewal_ask_pack(ask_, key, JOB, number);
+	if (home_renew(home, ask_, (uint32_t)n, got, &err))
+		return false;
+	assert_int_equal(renewal_answer_open(key, JOB, number, got, sizeof(got), &renewed), 0);
+	return renewed;
+}
+
+/* The same for the agent of a node. */
+static bool agent_renews(const char *node)
+{
+	return lease_renew(home, node, JOB, &err) == 0;
+}
+
+static void lease_passes(unsigned s)
+{
+	for (unsigned i = 0; i < s; i++) {
+		loop_advance(base.loop, CLOCK_NS_PER_S);
+		lease_expire(home);
+	}
+}
+
+static void test_lease_goes_along(void **state)
+{
+	uint8_t before[SECRET_BYTES];
+
+	(void)state;
+	has_lease(before);
+	asks("n3");
+	movable("iocm-pm");
+	assert_true(question.renews && question.lease_ms == 30000);
+	assert_memory_not_equal(question.secret, before, SECRET_BYTES);
+	admits("n3", true);
+	begins();
+	/* Until it is decided it is the source's. */
+	assert_true(renews(before, 7));
+	assert_false(renews(question.secret, 1));
+	assert_false(agent_renews("n3"));
+	assert_int_equal(held("n2", 11), PEER_WAIT);
+	assert_int_equal(held("n3", 12), PEER_WAIT);
+	pass_ms(100);
+	assert_false(renews(before, 8));
+	assert_false(agent_renews("n2"));
+	assert_true(agent_renews("n3"));
+	assert_true(renews(question.secret, 1)); /* it counts its questions anew */
+	assert_false(renews(question.secret, 1));
+	home_move_started(home, JOB, "n3");
+	lease_passes(29);
+	assert_non_null(lease_find(home, JOB));
+	lease_passes(10);
+	assert_null(lease_find(home, JOB));
+	assert_int_equal(counters.leases_lost, 1);
+}
+
+static void test_lease_waits_for_the_decision(void **state)
+{
+	uint8_t before[SECRET_BYTES];
+
+	(void)state;
+	has_lease(before);
+	asks("n3");
+	movable("iocm-pm");
+	admits("n3", true);
+	begins();
+	lease_passes(100);
+	assert_non_null(lease_find(home, JOB));
+	home_move_ended(home, JOB);
+	lease_passes(40);
+	assert_null(lease_find(home, JOB));
+}
+
+static void test_lease_comes_back(void **state)
+{
+	uint8_t before[SECRET_BYTES];
+
+	(void)state;
+	has_lease(before);
+	to_both_held("n3");
+	assert_true(home_move_failed_there(home, JOB, "n3", true, "its supervisor died"));
+	pass_ms(1000);
+	assert_string_equal(the_move()->state, "aborted");
+	assert_true(renews(before, 9));
+	assert_true(agent_renews("n2"));
+	assert_false(agent_renews("n3"));
+}
+
+/* It may be running again elsewhere: then the source must not let go of what it holds. */
+static void test_lease_was_lost(void **state)
+{
+	uint8_t before[SECRET_BYTES];
+
+	(void)state;
+	has_lease(before);
+	to_both_held("n3");
+	lease_passes(40);
+	assert_null(lease_find(home, JOB));
+	assert_int_equal(ngiven, 2);
+	assert_true(given[1].ticket == 11 && given[1].answer.decision == PEER_LEAVE);
+	(void)home_move_failed_there(home, JOB, "n3", true, "its supervisor died");
+	assert_string_equal(the_move()->state, "resumed");
+	assert_int_equal(held("n2", 0), PEER_LEAVE);
+}
+
+static void test_lease_ends_at_home(void **state)
+{
+	uint8_t before[SECRET_BYTES];
+
+	(void)state;
+	has_lease(before);
+	asks("n1");
+	movable("iocm-pm");
+	assert_true(!question.renews && !question.lease_ms);
+	admits("n1", true);
+	begins();
+	assert_int_equal(held("n2", 11), PEER_WAIT);
+	assert_int_equal(held("n1", 12), PEER_WAIT);
+	pass_ms(100);
+	assert_null(lease_find(home, JOB));
+	assert_false(renews(before, 8));
+	assert_string_equal(err.text,
+			    "renewal refused: it is not signed by the supervisor of job " JOB);
+}
+
+/* What this agent's predecessor told the target's shim it does not know: that agent renews. */
+static void test_lease_after_a_restart(void **state)
+{
+	uint8_t before[SECRET_BYTES];
+
+	(void)state;
+	has_lease(before);
+	asks("n3");
+	movable("iocm-pm");
+	admits("n3", true);
+	begins();
+	home_move_stop(home);
+	assert_int_equal(held("n2", 11), PEER_WAIT);
+	assert_int_equal(held("n3", 12), PEER_WAIT);
+	pass_ms(100);
+	assert_false(renews(before, 8));
+	assert_false(renews(question.secret, 1));
+	assert_true(agent_renews("n3"));
+}
+
 /* Another agent has taken this one's place: who asks is told by the journal. */
 static void test_after_a_restart(void **state)
 {
@@ -660,6 +832,12 @@ int main(void)
 		TEST(test_target_dies_before_it_runs),
 		TEST(test_target_dies_after_it_ran),
 		TEST(test_source_loses_it_while_the_target_holds_it),
+		TEST(test_lease_goes_along),
+		TEST(test_lease_waits_for_the_decision),
+		TEST(test_lease_comes_back),
+		TEST(test_lease_was_lost),
+		TEST(test_lease_ends_at_home),
+		TEST(test_lease_after_a_restart),
 		TEST(test_after_a_restart),
 		TEST(test_away),
 		TEST(test_away_finds_no_place),
