@@ -26,8 +26,8 @@
  * If the shim has no secret (home or shim of an older build), or could not reach home's job port
  * for half a lease, the agent asks as well, by a sealed control message.
  *
- * A job that moves (home_move.h) keeps its lease: while nothing is decided home does not count it as
- * over, and the source renews it.  With the decision it is the target's: there the shim gets a
+ * A job that moves (home_move.h) keeps its lease: while nothing is decided home does not count it
+ * as over, and the source renews it.  With the decision it is the target's: there the shim gets a
  * secret of its own, the old one renews nothing more, and the job runs when the target's agent has
  * renewed.  At home itself it needs none.
  *

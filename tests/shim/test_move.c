@@ -233,13 +233,31 @@ static void test_refusals(void **state)
 	mover_expect(&m, 100);
 	mover_end(&m, SIGKILL);
 	unlink(FIFO);
-	plain = (struct want)MOVER_SH(MOVER_COUNT);
-	plain.lease_ms = 60000;
-	m = mover_begin(&plain);
+}
+
+/* A restartable job has its lease where it goes before it runs there, or does not run. */
+static void test_lease(void **state)
+{
+	struct want want = MOVER_SH(MOVER_COUNT);
+	struct launch_event event;
+	struct mover m;
+	struct job there;
+
+	(void)state;
+	want.lease_ms = 60000;
+	m = mover_begin(&want);
 	mover_expect(&m, 10);
-	plain.lease_ms = 0;
-	m.want = plain;
-	expect_refusal(&m, "it is restartable");
+	m.want.lease_ms = 0;
+	m.want.lease_is_over = true;
+	there = mover_hold(&m, &event);
+	assert_int_equal(launch_lease(there.leash, 0), 0); /* home has given it up */
+	event = mover_gone(&m, &there, !m.at, 3);
+	assert_string_equal(event.text, "its home node has given it up and may run it again");
+	assert_int_equal(mover_decide(&mover_nodes[m.at], m.job.name, LAUNCH_STAY), 0);
+	mover_expect(&m, 100);
+	there = mover_hold(&m, &event);
+	assert_int_equal(launch_lease(there.leash, clock_boot_ms() + 60000), 0);
+	mover_go(&m, &there);
 	mover_expect(&m, 100);
 	mover_end(&m, SIGTERM);
 }
@@ -513,12 +531,12 @@ static void test_account(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_moves),	       cmocka_unit_test(test_pipes),
-		cmocka_unit_test(test_stays),	       cmocka_unit_test(test_signals),
-		cmocka_unit_test(test_refusals),       cmocka_unit_test(test_status),
-		cmocka_unit_test(test_account),	       cmocka_unit_test(test_detached),
-		cmocka_unit_test(test_agents_restart), cmocka_unit_test(test_target_dies),
-		cmocka_unit_test(test_source_dies),
+		cmocka_unit_test(test_moves),	    cmocka_unit_test(test_pipes),
+		cmocka_unit_test(test_stays),	    cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_refusals),    cmocka_unit_test(test_status),
+		cmocka_unit_test(test_lease),	    cmocka_unit_test(test_account),
+		cmocka_unit_test(test_detached),    cmocka_unit_test(test_agents_restart),
+		cmocka_unit_test(test_target_dies), cmocka_unit_test(test_source_dies),
 	};
 
 	if (!criu_to_test(&mover_criu))
