@@ -183,12 +183,14 @@ int lease_may_move(struct home *home, struct job_order *order, const char *node,
 	struct journal_lease lease;
 	int rc = journal_lease_get(home->journal, order->job, &lease, err);
 
-	if (rc == -ENOENT)
+	order->renews = !rc && !own; /* whatever its source says */
+	order->lease_ms = order->renews ? (uint32_t)(home->base->set->lease_s * 1000) : 0;
+	if (rc == -ENOENT) {
+		err->text[0] = 0;
 		return 0;
+	}
 	if (!rc && !own && !lease_find(home, order->job))
 		rc = lease_room(home, lease.uid, "", err);
-	order->renews = !own;
-	order->lease_ms = own ? 0 : (uint32_t)(home->base->set->lease_s * 1000);
 	return rc;
 }
 

@@ -176,10 +176,11 @@ static int teardown(void **state)
 /* --- the nodes' answers --------------------------------------------------------------------------
  */
 
-/* The source: it may move. */
+/* The source: it may move.  What it says of a lease only home knows. */
 static void movable(const char *policy)
 {
-	struct job_order order = {.home = "n1", .uid = USER, .cwd = "/", .migratable = true};
+	struct job_order order = {
+		.home = "n1", .uid = USER, .cwd = "/", .migratable = true, .lease_ms = 9};
 	msgpack_sbuffer packed;
 	struct peer_answer a = {.ok = true};
 
@@ -274,6 +275,7 @@ static void test_moves(void **state)
 	assert_string_equal(the_move()->state, "resumed");
 	assert_int_equal(the_move()->bytes, 5);
 	assert_string_equal(the_move()->cause, "");
+	assert_true(!question.renews && !question.lease_ms);
 	/* The target goes when the disk has that, and the source leaves when it runs there. */
 	assert_int_equal(ngiven, 1);
 	assert_true(given[0].ticket == 12 && given[0].answer.decision == PEER_GO);
