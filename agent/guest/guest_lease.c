@@ -147,7 +147,7 @@ void guest_lease_chores(struct guest *guest)
 	uint64_t now = loop_boot_ns(guest->base->loop);
 
 	for (struct job *job = guest->jobs.first; job; job = job->next) {
-		if (!job->order.lease_ms || guest_move_waits(job) ||
+		if (!job->order.lease_ms || guest_move_never_ran(job) ||
 		    (job->state != JOB_RUNNING && job->state != JOB_LAUNCHING))
 			continue;
 		/*
@@ -159,7 +159,7 @@ void guest_lease_chores(struct guest *guest)
 		if (now > job->lease.until_ns + SHIM_LATE_NS)
 			outlived(guest, job);
 		else if (!job->lease.fenced && !job->late && !job->lease.asking &&
-			 guest_lease_is_ours(job, now))
+			 !guest_move_waits(job) && guest_lease_is_ours(job, now))
 			guest_lease_ask(guest, job);
 	}
 }

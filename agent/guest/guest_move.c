@@ -343,10 +343,12 @@ static void move_obey(struct move_question *q, struct job *job, enum peer_decisi
 					 : decision == PEER_STAY || decision == PEER_LEAVE;
 
 	/* It may run when home says so, and has renewed its lease for this node. */
+	if (decision == PEER_GO && fits && job->lease.fenced)
+		decision = PEER_ABORT;
 	if (decision == PEER_GO && fits && !guest_lease_runs(q->guest, job)) {
 		job->move.asking = false;
 		job->move.asked_ns = loop_boot_ns(q->guest->base->loop);
-		if (!job->lease.asking && !job->lease.fenced)
+		if (!job->lease.asking)
 			guest_lease_ask(q->guest, job);
 		free(q);
 		return;
@@ -409,6 +411,8 @@ void guest_move_held(struct guest *guest, struct job *job, const struct launch_e
 {
 	job->move.held = true;
 	job->move.told = false;
+	if (e->type == LAUNCH_READY)
+		job->lease.until_ns = 0; /* whatever was assumed */
 	job->move.said = (struct peer_held){
 		.there = e->type == LAUNCH_READY,
 		.failed = e->failed,

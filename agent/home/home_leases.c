@@ -80,16 +80,17 @@ void lease_expire(struct home *home)
 
 	for (struct lease_held *l = home->leases, *next; l; l = next) {
 		next = l->next;
-		/* Both nodes hold a job that is on its way, and ask what becomes of it. */
-		if (home_move_is_open(home, l->job))
-			l->until_ns = now + l->lease_ms * CLOCK_NS_PER_MS;
 		if (now < free_ns(l))
+			continue;
+		memcpy(job, l->job, sizeof(job));
+		/* Its source is lost; if its target has it whole, it goes on there with a new one.
+		 */
+		if (home_move_saves(home, job, true))
 			continue;
 		home->base->counters->leases_lost++;
 		log_write(home->base->log, LOG_L_WARNING,
 			  "the lease of job %s is over: not renewed for %u s", l->job,
 			  l->lease_ms / 1000);
-		memcpy(job, l->job, sizeof(job));
 		lease_ended(home, job);
 		home_move_lost(home, job);
 	}
@@ -150,8 +151,10 @@ int lease_begin(struct home *home, struct job_order *order, const char *first, u
 		return -EAGAIN;
 	}
 	/* From here on LOST is never renewed, whatever becomes of the next attempt. */
-	if (lost[0])
+	if (lost[0]) {
 		lease_ended(home, lost);
+		home_move_lost(home, lost);
+	}
 	secret_new(order->secret);
 	order->keyed = order->renews = true;
 	return journal_lease_begin(home->journal, job, first, number, restarts, lease_ms,
@@ -164,6 +167,7 @@ int lease_fence(struct home *home, const char *lost, const char *job, struct ioc
 
 	if (rc)
 		return rc;
+	lease_ended(home, lost);
 	home->base->counters->jobs_restarted++;
 	log_write(home->base->log, LOG_L_WARNING, "gave up job %s; it runs again as %s", lost, job);
 	home_tell_ended(home, lost);
@@ -184,7 +188,7 @@ int lease_may_move(struct home *home, struct job_order *order, const char *node,
 	int rc = journal_lease_get(home->journal, order->job, &lease, err);
 
 	order->renews = !rc && !own; /* whatever its source says */
-	order->lease_ms = order->renews ? (uint32_t)(home->base->set->lease_s * 1000) : 0;
+	order->lease_ms = order->renews ? lease.lease_ms : 0;
 	if (rc == -ENOENT) {
 		err->text[0] = 0;
 		return 0;
@@ -210,7 +214,7 @@ int lease_hand_on(struct home *home, const char *job, const char *node,
 	lease_ended(home, job);
 	if (!strcmp(node, home->base->set->name))
 		return 0; /* it needs none here */
-	rc = hold(home, job, lease.uid, (uint32_t)(home->base->set->lease_s * 1000), secret);
+	rc = hold(home, job, lease.uid, lease.lease_ms, secret);
 	return rc ? iocom_err_set(err, rc, "out of memory") : 0;
 }
 
@@ -218,8 +222,10 @@ bool lease_is_lost(struct home *home, const char *job, const char *node)
 {
 	struct journal_lease lease;
 
-	if (journal_lease_get(home->journal, job, &lease, NULL))
-		return false;
+	int rc = journal_lease_get(home->journal, job, &lease, NULL);
+
+	if (rc)
+		return rc != -ENOENT;
 	return lease.ended || lease.next[0] ||
 	       (strcmp(node, home->base->set->name) != 0 && !lease_find(home, job));
 }
@@ -232,6 +238,9 @@ int lease_renew(struct home *home, const char *from, const char *job, struct ioc
 	uid_t uid;
 	int rc;
 
+	/* What it holds may still be needed: it hears of that, not of the lease. */
+	if (home_move_leaves(home, job, from))
+		return iocom_err_set(err, -EAGAIN, "job %s is to leave node %s", job, from);
 	if (l) {
 		rc = journal_home_get(home->journal, job, node, &uid, class_name, &ended, err);
 		if (rc && rc != -ENOENT)

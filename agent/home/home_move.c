@@ -37,11 +37,11 @@ bool home_is_moving(const struct home *home, const char *job)
 	return m && m->move.number && !m->over && strcmp(m->move.state, "aborted") != 0;
 }
 
-bool home_move_is_open(const struct home *home, const char *job)
+bool home_move_leaves(const struct home *home, const char *job, const char *from)
 {
 	const struct home_moving *m = moving_find(home, job);
 
-	return m && !m->decided && !m->over;
+	return m && m->decided && !m->over && !strcmp(m->move.source, from);
 }
 
 struct home_moving *moving_new(struct home *home, const char *job, const struct journal_move *move)
@@ -248,7 +248,11 @@ static int held_take(struct home_moving *m, const struct peer_held *held, uint64
 			m->since_ns = loop_boot_ns(m->home->base->loop);
 		m->source_held = true;
 	}
-	return m->source_held && m->target_held ? moving_decide(m, "resumed", "", err) : 0;
+	if (!m->source_held || !m->target_held)
+		return 0;
+	if (lease_is_lost(m->home, m->job, m->move.source))
+		return moving_decide(m, "aborted", "its lease is over", err);
+	return moving_decide(m, "resumed", "", err);
 }
 
 /* The journal has MOVE, which is not decided. */
@@ -309,7 +313,8 @@ bool home_move_saves(struct home *home, const char *job, bool lost)
 	struct home_moving *m = moving_find(home, job);
 	struct iocom_err err = {0};
 
-	if (!lost || !m || m->decided || !m->target_held)
+	if (!lost || !m || m->decided || !m->target_held ||
+	    lease_is_lost(home, job, m->move.source))
 		return false;
 	if (!moving_decide(m, "resumed", "", &err))
 		return true;
@@ -332,7 +337,14 @@ void home_move_lost(struct home *home, const char *job)
 {
 	struct home_moving *m = moving_find(home, job);
 
-	if (m && m->decided && m->durable && !m->over)
+	if (!m || m->over)
+		return;
+	if (!m->decided) {
+		moving_give_up(m, "its lease is over");
+		return;
+	}
+	m->runs = true; /* or never will: its source may leave */
+	if (m->durable)
 		moving_over(m);
 }
 

@@ -52,8 +52,8 @@ int home_on_held(void *home, const struct peer_request *request, uint64_t ticket
  * may let it run.
  */
 bool home_move_saves(struct home *home, const char *job, bool lost);
-/* Returns true if JOB is on its way, and nothing is decided. */
-bool home_move_is_open(const struct home *home, const char *job);
+/* Returns true if JOB is to leave node FROM, which has not been told yet. */
+bool home_move_leaves(const struct home *home, const char *job, const char *from);
 /* JOB's lease at the node where it was to go on is over: what its source holds is of no use. */
 void home_move_lost(struct home *home, const char *job);
 /* JOB runs at FROM: if it has moved there, its source may leave. */

@@ -343,8 +343,12 @@ static int await_word(struct arrival *a, struct iocom_err *err)
 			return iocom_err_set(err, -ESTALE,
 					     "its home node has given it up and may run it again");
 	}
-	guard_tell(&shim->guard, shim->lease.until_ms);
 	leash_decided(&shim->leash);
+	/* This process may have been stopped since the agent renewed. */
+	if (shim->leash.word == LEASH_GO && shim->lease.until_ms &&
+	    clock_boot_ms() >= shim->lease.until_ms)
+		return iocom_err_set(err, -ETIME, "its lease was over before it could run");
+	guard_tell(&shim->guard, shim->lease.until_ms);
 	return shim->leash.word == LEASH_GO
 		       ? 0
 		       : iocom_err_set(err, -ECANCELED, "the move was given up");

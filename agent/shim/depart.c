@@ -166,7 +166,7 @@ int depart_begin(struct shim *shim, struct leash_request *request, struct iocom_
 	request->stream = -1;
 	rc = make_move_group(shim, err);
 	depart->signals = 0;
-	depart->told = depart->failed = false;
+	depart->told = depart->failed = depart->ended = false;
 	depart->begun_ms = clock_boot_ms();
 	/* What waits in a terminal is taken while it is frozen. */
 	copies = request->precopy && !shim->streams.tty &&
@@ -337,8 +337,12 @@ int depart_stay(struct shim *shim)
 /* Returns true if nothing works on the job any more. */
 static bool depart_is_alone(struct depart *depart)
 {
-	if (depart->mover > 0 && waitpid(depart->mover, NULL, WNOHANG) != 0)
+	int status = 0;
+
+	if (depart->mover > 0 && waitpid(depart->mover, &status, WNOHANG) != 0) {
 		depart->mover = 0;
+		depart->ended = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+	}
 	if (depart->packer > 0 && waitpid(depart->packer, NULL, WNOHANG) != 0)
 		depart->packer = 0;
 	return !depart->mover && !depart->packer &&
@@ -351,7 +355,7 @@ static bool depart_damaged(const struct shim *shim)
 	const struct depart *depart = &shim->depart;
 
 	return criu_is_inside(shim->group.v2) ||
-	       (!depart->told && depart->frozen &&
+	       (!depart->told && !depart->ended && depart->frozen &&
 		cgroup_processes(&shim->group) < depart->processes);
 }
 

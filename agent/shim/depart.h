@@ -56,6 +56,7 @@ struct depart {
 	unsigned processes; /* of the job, then */
 	uint64_t settle_ms; /* until when it waits for what works on a job that stays */
 	bool told;	    /* the mover has said how it went */
+	bool ended;	    /* this shim ended the mover, which was done with criu */
 	bool failed;	    /* there is nothing at the other node */
 	/* A set of the signals that were kept: as for a stopped process, one of each. */
 	uint64_t signals;

@@ -16,6 +16,8 @@
 
 #include "user/clock.h"
 
+#define GUARD_LOOK_MS 500
+
 /* Returns when the shim is gone or the lease is over. UNTIL_MS then says which action is due. */
 static void guard_watch(int fd, const volatile uint64_t *until_ms)
 {
@@ -27,6 +29,8 @@ static void guard_watch(int fd, const volatile uint64_t *until_ms)
 		if (now >= end)
 			return;
 		left = end - now;
+		if (*until_ms == GUARD_NO_END_MS)
+			left = GUARD_LOOK_MS; /* its end will come, and nobody wakes us then */
 		if (poll(&p, 1, left < INT_MAX ? (int)left : INT_MAX) > 0)
 			return;
 	}

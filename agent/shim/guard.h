@@ -14,7 +14,6 @@
 #include "iocom/err.h"
 
 #define GUARD_NO_END_MS (UINT64_MAX / 2)
-#define GUARD_NO_END_MS (UINT64_MAX / 2)
 #define GUARD_LATE_MS	500 /* a shim that runs kills its job itself when the lease ends */
 
 struct guard {

@@ -211,6 +211,9 @@ static void loop_stays(struct shim *shim)
 	shim->depart.signals = 0;
 	if (*err.text) {
 		snprintf(shim->end.text, sizeof(shim->end.text), "%.255s", err.text);
+		if (shim->lease.until_ms && !shim->lease.why)
+			shim->lease.why = "criu was killed while it saved the job, which was "
+					  "damaged and ended; it may run again";
 		kill_all(shim);
 		return;
 	}

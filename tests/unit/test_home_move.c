@@ -602,7 +602,7 @@ static void test_lease_goes_along(void **state)
 	assert_int_equal(counters.leases_lost, 1);
 }
 
-static void test_lease_waits_for_the_decision(void **state)
+static void test_lease_ends_before_the_decision(void **state)
 {
 	uint8_t before[SECRET_BYTES];
 
@@ -612,11 +612,33 @@ static void test_lease_waits_for_the_decision(void **state)
 	movable("iocm-pm");
 	admits("n3", true);
 	begins();
-	lease_passes(100);
+	lease_passes(29);
 	assert_non_null(lease_find(home, JOB));
-	home_move_ended(home, JOB);
-	lease_passes(40);
+	lease_passes(10);
 	assert_null(lease_find(home, JOB));
+	pass_ms(1000);
+	assert_string_equal(the_move()->state, "aborted");
+	assert_string_equal(the_move()->text, "its lease is over");
+	assert_int_equal(held("n3", 12), PEER_ABORT);
+}
+
+/* The source is lost with its lease, and the target has it whole. */
+static void test_lease_of_a_lost_source(void **state)
+{
+	uint8_t before[SECRET_BYTES];
+
+	(void)state;
+	has_lease(before);
+	asks("n3");
+	movable("iocm-pm");
+	admits("n3", true);
+	begins();
+	assert_int_equal(held("n3", 12), PEER_WAIT);
+	lease_passes(40);
+	pass_ms(1000);
+	assert_string_equal(the_move()->state, "resumed");
+	assert_true(agent_renews("n3"));
+	assert_int_equal(counters.leases_lost, 0);
 }
 
 static void test_lease_comes_back(void **state)
@@ -835,7 +857,8 @@ int main(void)
 		TEST(test_target_dies_after_it_ran),
 		TEST(test_source_loses_it_while_the_target_holds_it),
 		TEST(test_lease_goes_along),
-		TEST(test_lease_waits_for_the_decision),
+		TEST(test_lease_ends_before_the_decision),
+		TEST(test_lease_of_a_lost_source),
 		TEST(test_lease_comes_back),
 		TEST(test_lease_was_lost),
 		TEST(test_lease_ends_at_home),
