@@ -401,9 +401,15 @@ static void move_ask_home(struct guest *guest, struct job *job)
 	free(q);
 }
 
+/* JOB came, and its shim holds it until it is told what home decided. */
+static bool move_awaits_word(const struct job *job)
+{
+	return job->move.held && job->move.said.there && !job->move.told;
+}
+
 void guest_move_leased(struct guest *guest, struct job *job)
 {
-	if (job->move.held && job->move.said.there && !job->move.told && !job->move.asking)
+	if (move_awaits_word(job) && !job->move.asking)
 		move_ask_home(guest, job);
 }
 
@@ -481,13 +487,12 @@ bool guest_move_never_ran(const struct job *job)
 {
 	bool coming = job->order.move && job->state == JOB_LAUNCHING && !job->found;
 
-	return !job->move.told && (coming || (job->move.held && job->move.said.there));
+	return move_awaits_word(job) || (coming && !job->move.told);
 }
 
 bool guest_move_waits(const struct job *job)
 {
-	return job->order.move && (job->state == JOB_LAUNCHING ||
-				   (job->move.held && job->move.said.there && !job->move.told));
+	return job->order.move && (job->state == JOB_LAUNCHING || move_awaits_word(job));
 }
 
 const char *guest_move_hindrance(const struct job *job)
